@@ -53,6 +53,19 @@ class DebsTest(unittest.TestCase):
     module = control.split("Package: python3-shardpack\n")[1].split("\n\n")[0]
     self.assertRegex(module, r"\nRecommends: .*\bpython3-numpy\b")
 
+  def test_the_source_package_names_what_the_build_needs(self):
+    wanted, section = set(), ""
+    for line in pathlib.Path("third_party/packages.txt").read_text().splitlines():
+      if line.startswith("# "):
+        section = line[2:]
+      elif line and section in ("Build", "Libraries"):
+        wanted.add(line)
+    control = (DEBIAN / "control").read_text()
+    named = re.search(r"^Build-Depends: (.*(?:\n .*)*)", control, re.MULTILINE)[1].split(",\n ")
+    self.assertGreater(len(wanted), 30)
+    # Debian's builders always have a compiler.
+    self.assertEqual(wanted - {"g++"} | {"debhelper-compat (= 13)", "dh-sequence-python3", "python3:any"}, set(named))
+
   def test_tests_of_installed_packages(self):
     control = (DEBIAN / "tests/control").read_text()
     for name in re.findall(r"^Tests: (.*)$", control, re.MULTILINE):

@@ -43,18 +43,24 @@ Root-Is-Purelib: false
 Tag: {tag}
 """
 
-# In place of an entry point, whose script would import the package first: 35 ms, of which pack needs 5. pip puts the Python of
-# the environment into the first line.
+# In place of an entry point: a line #!/the/environment/bin/python ends at the first blank, and to start Python takes longer than
+# pack does. Where the files of a wheel are from here is one of these two: environments, prefixes and systems have a folder lib (or
+# lib64) for each Python, pip's option --target puts all into one. The folder with the facts says that it is this version.
 SCRIPT = """\
-#!python
-import os
-import sys
-
-for folder in sys.path:
-  program = os.path.join(folder, "shardpack", "bin", "pack")
-  if os.access(program, os.X_OK):
-    os.execv(program, [program, *sys.argv[1:]])
-sys.exit("pack: the Python package shardpack, which brings it, is not where this script looks: " + ", ".join(sys.path))
+#!/bin/sh
+case $0 in
+  */*) script=$0 ;;
+  *) script=./$0 ;;
+esac
+[ ! -L "$script" ] || script=$(readlink -f -- "$script")
+for folder in "${{script%/*}}"/../lib*/*/*-packages "${{script%/*}}"/..; do
+  program=$folder/shardpack/bin/pack
+  if [ -d "$folder/{facts}" ] && [ -x "$program" ]; then
+    exec "$program" "$@"
+  fi
+done
+printf 'pack: the Python package shardpack, which brings it, is not installed beside %s\\n' "$script" >&2
+exit 127
 """
 # Two, as there is another tool called pack.
 COMMANDS = ("pack", "shardpack")
@@ -108,7 +114,7 @@ def main():
     scripts = root / f"{name}-{version}.data" / "scripts"
     scripts.mkdir(parents=True)
     for command in COMMANDS:
-      (scripts / command).write_text(SCRIPT, encoding="utf-8")
+      (scripts / command).write_text(SCRIPT.format(facts=facts.name), encoding="utf-8")
       (scripts / command).chmod(0o755)
     files = archives.files_of(root)
     (facts / "RECORD").write_text(record(files, f"{facts.name}/RECORD"), encoding="utf-8")

@@ -12,7 +12,8 @@ IMAGES = ("baseline.jpg", "gray16.png", "lossy.webp", "deflate-rgba.tif", "inter
 def run(*command, **options):
   """Its output. Nothing of the environment but PATH, so that no library is found by chance."""
   done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                        env={"PATH": options.pop("path", "/usr/bin:/bin"), "LC_ALL": "C"}, check=False, **options)
+                        errors="surrogateescape", env={"PATH": options.pop("path", "/usr/bin:/bin"), "LC_ALL": "C"},
+                        check=False, **options)
   if done.returncode != 0:
     raise AssertionError(f"{command} ended with {done.returncode}\n{done.stdout}{done.stderr}")
   return done.stdout

@@ -22,14 +22,34 @@ class WheelTest(unittest.TestCase):
   @classmethod
   def setUpClass(cls):
     cls.folder = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
-    run("/usr/bin/python3", "-m", "venv", cls.folder / "venv")
-    cls.bin = cls.folder / "venv/bin"
+    run("/usr/bin/python3", "-m", "venv", cls.folder / "an environment")
+    cls.bin = cls.folder / "an environment/bin"
     run(cls.bin / "pip", "install", "--no-index", "--disable-pip-version-check", WHEEL)
 
   def test_both_commands(self):
     for name in ("pack", "shardpack"):
       self.assertEqual(run(PACK, "--version"), run(self.bin / name, "--version"))
     self.assertEqual(run(PACK, "--version"), run(self.bin / "python", "-m", "shardpack", "--version"))
+
+  def test_commands_wherever_they_lie(self):
+    version, link = run(PACK, "--version"), self.folder / "link"
+    install = [self.bin / "pip", "install", "--quiet", "--no-index", "--ignore-installed", "--no-warn-script-location"]
+    for how, name in (("--prefix", "quoted \"$x'`*"), ("--target", "[a] \\n"), ("--prefix", os.fsdecode(b"no text \xff")),
+                      ("--target", "-e")):
+      run(*install, how, self.folder / "first", WHEEL)
+      place = (self.folder / "first").rename(self.folder / name)
+      link.symlink_to(place / "bin/shardpack")
+      self.assertEqual(version, run(place / "bin/pack", "--version"))
+      self.assertEqual(version, run(link, "--version"))
+      self.assertEqual(version, run("pack", "--version", path=f"{place}/bin:/usr/bin:/bin"))
+      self.assertEqual(version, run("./pack", "--version", cwd=place / "bin"))
+      self.assertEqual(version, run("bash", "--posix", "bin/pack", "--version", cwd=place))  # the sh of RHEL
+      # As if the package were of another version.
+      facts, = place.rglob("shardpack-*.dist-info")
+      facts.rename(facts.with_name("shardpack-0.0.9.dist-info"))
+      with self.assertRaisesRegex(AssertionError, "ended with 127\n.*shardpack.* is not installed beside .*/bin/shardpack\n"):
+        run(link, "--version")
+      link.unlink()
 
   def test_pack_converts_to_all_formats(self):
     round_trip(self.bin / "pack", "testdata/images", self.folder)
@@ -53,7 +73,7 @@ class WheelTest(unittest.TestCase):
     self.assertIn("shardpack/bin/pack", shown)
     self.assertIn(f"Version: {run(PACK, '--version').split()[1]}", shown)
     run(self.bin / "pip", "uninstall", "--yes", "shardpack", cwd=self.folder)
-    left = [path for path in (self.folder / "venv").rglob("*shardpack*") if path.is_file()]
+    left = [path for path in (self.folder / "an environment").rglob("*shardpack*") if path.is_file()]
     self.assertEqual([], left)
     run(self.bin / "pip", "install", "--no-index", "--disable-pip-version-check", WHEEL)
 
