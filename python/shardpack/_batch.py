@@ -132,6 +132,13 @@ class BatchFacts:
     return len(self), view.height, view.width, view.channels
 
 
+def _decoded(content: bytes, what: str) -> str:
+  try:
+    return content.decode()
+  except UnicodeDecodeError as error:
+    raise OptionError(f"{what} is not UTF-8: {error}") from None
+
+
 class Batch(BatchFacts):
   """The samples of one step, in host memory: `images, labels = batch`.
 
@@ -214,7 +221,7 @@ class Batch(BatchFacts):
   def bytes(self, slot: Union[str, int] = "image", field: str = "image") -> Any:
     """bytes('txt'): the bytes of that field of every slot, copied: a list, with None where a sample has none; one call of the
     library for a batch. bytes(slot, 'txt'): those of one slot as a uint8 array that views the batch. Raises KeyError for a field
-    that was not read. A decoded image's bytes are not kept: None.
+    that was not read, IndexError for a slot that is not there. A decoded image's bytes are not kept: None.
 
     >>> batch = next(shardpack.load('shards', batch=8, fields=['image', 'txt']))
     >>> len(batch.bytes('txt')), batch.bytes(0).dtype
@@ -223,7 +230,7 @@ class Batch(BatchFacts):
     if isinstance(slot, str):
       view = self._memory.bytes
       return [view(address, size) if address else None for address, size in self._of_field(slot)[:len(self)]]
-    address, size = self._of_field(field)[slot]
+    address, size = self._of_field(field)[range(len(self))[slot]]
     return self._memory.uint8(address, size) if address else None
 
   def view(self, slot: int, field: str = "image") -> Optional[memoryview]:
@@ -238,13 +245,14 @@ class Batch(BatchFacts):
     return self._memory.view(address, size).toreadonly() if address else None
 
   def text(self, field: str = "txt") -> list[Optional[str]]:
-    """A field as UTF-8 of every slot; None where a sample has none. Raises KeyError for a field that was not read.
+    """A field as UTF-8 of every slot; None where a sample has none. Raises OptionError that names the sample for what is not
+    UTF-8, KeyError for a field that was not read.
 
     >>> batch = next(shardpack.load('shards', batch=8, shuffle=False, fields=['txt']))
     >>> len(batch.text())
     8
     """
-    return [None if content is None else content.decode() for content in self.bytes(field)]
+    return [None if content is None else _decoded(content, what) for content, what in self._named(field)]
 
   def json(self, field: str = "json") -> list[Any]:
     """A field, parsed, of every slot; None where a sample has none. Raises OptionError that names the sample for what is not
@@ -274,7 +282,8 @@ class Batch(BatchFacts):
     return [_boxes.formatted(each, format) for each in boxes]
 
   def box_labels(self, field: str = "json") -> list[Any]:
-    """The labels of boxes(): a list of int64 [k].
+    """The labels of boxes(): a list of int64 [k]. Raises OptionError that names the sample where boxes have none, as in a
+    .npy array.
 
     >>> batch = next(shardpack.load('shards', batch=8, fields=['json']))
     >>> [labels.tolist() for labels in batch.box_labels()] == [[label] for label in batch.labels]

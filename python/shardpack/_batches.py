@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 from _thread import RLock
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
   import numpy.typing
 
 _END_MS = 2000
+_CLOSED = "the loader is closed"
 _HANGS = b"shardpack: a read does not end; its thread is left to the end of the process\n"
 
 
@@ -49,7 +51,7 @@ class Batches:
   def __init__(self, handle: Handle, dataset: Dataset, order: Order, rank: int, world_size: int, epochs: int, look: Look,
                resume_on_iter: bool = True) -> None:
     self._handle: Optional[Handle] = handle
-    self._why_closed = "the loader is closed"
+    self._why_closed = _CLOSED
     self._dataset, self._order, self._look = dataset, order, look
     self._rank, self._world_size = rank, world_size
     self._epochs = epochs  # of the library's loader: 0 for no limit
@@ -242,39 +244,41 @@ class Batches:
       self._refuse_in_handler()
       if isinstance(place, _resume.Rest):
         epochs = max(self._epochs, place.epoch + 1) if self._epochs else 0
-        self._replace(lambda: self._opened(place.order, epochs, (place.epoch, 0)))
-        self._rest, self._epochs = place, epochs
+        self._replace(lambda: self._opened(place.order, epochs, (place.epoch, 0)), epochs, place)
       elif saved.before or saved.order != self._order.explain() and saved.order is not None:
         self._move(*place)
       else:  # the library checks the text
         try:
-          self._replace(lambda: self._opened(self._order, self._limit(saved.epoch), None, saved.cursor))
+          epochs = self._limit(saved.epoch)
+          self._replace(lambda: self._opened(self._order, epochs, None, saved.cursor), epochs)
         except OptionError as refused:
           raise _resume.as_cursor_error(refused, saved, self._order) from None
-        self._rest, self._epochs = None, self._limit(saved.epoch)
 
   def _limit(self, epoch: int) -> int:
     """So that there is such an epoch, where each `for` begins one."""
     return self._epochs if self._resume_on_iter or not self._epochs else max(self._epochs, epoch + 1)
 
   def _move(self, epoch: int, step: int) -> None:
-    if not (self._rest is None and self._limit(epoch) == self._epochs and self._seek(epoch, step)):
-      self._replace(lambda: self._opened(self._order, self._limit(epoch), (epoch, step)))
-      self._rest, self._epochs = None, self._limit(epoch)
-    self._came, self._under_way = Handle(library.batch_release), None
+    epochs = self._limit(epoch)
+    if self._rest is None and epochs == self._epochs and self._seek(epoch, step):
+      self._came, self._under_way = Handle(library.batch_release), None
+    else:
+      self._replace(lambda: self._opened(self._order, epochs, (epoch, step)), epochs)
 
   def _seek(self, epoch: int, step: int) -> bool:
     """False where the library has to open another loader for that."""
     call(library.loader_seek, self._open(), epoch, step)
     return True
 
-  def _replace(self, opened: Callable[[], Handle]) -> None:
-    self._bad = self.take_bad_samples()
-    self._set(opened())
+  def _replace(self, opened: Callable[[], Handle], epochs: int, rest: Optional[_resume.Rest] = None) -> None:
+    self._open()
+    self._keep_bad_samples()
+    self._set(opened(), epochs, rest)
 
-  def _set(self, handle: Handle) -> None:
-    self._handle = handle
-    self._came, self._under_way = Handle(library.batch_release), None
+  def _set(self, handle: Handle, epochs: int, rest: Optional[_resume.Rest]) -> None:
+    came = Handle(library.batch_release)
+    # One call in C, so that no handler of a signal raises between them.
+    self.__dict__.update(_handle=handle, _epochs=epochs, _rest=rest, _came=came, _under_way=None)
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
     """A loader with the same options, at this place or cursor."""
@@ -321,15 +325,22 @@ class Batches:
     return content
 
   def take_bad_samples(self) -> list[dict[str, Any]]:
-    """The samples that others stood in for since the last call: a dict with epoch, step, id and why for each."""
-    import json  # pylint: disable=import-outside-toplevel
-    before, self._bad = self._bad, []
-    return [*before, *json.loads(text_from(library.loader_take_bad_samples_json, self._open()))]
+    """The samples that others stood in for since the last call: a dict with epoch, step, id and why for each. After close() those
+    that were not taken before."""
+    self._keep_bad_samples()
+    taken, self._bad = self._bad, []
+    return taken
 
   def bad_samples(self) -> list[dict[str, Any]]:
     """All of them so far: those that take_bad_samples() has not taken."""
-    self._bad = self.take_bad_samples()
+    self._keep_bad_samples()
     return list(self._bad)
+
+  def _keep_bad_samples(self) -> None:
+    """Those that the library has, which forgets them with the handle."""
+    import json  # pylint: disable=import-outside-toplevel
+    if self._handle is not None or self._why_closed != _CLOSED:
+      self._bad = [*self._bad, *json.loads(text_from(library.loader_take_bad_samples_json, self._open()))]
 
   def stop(self) -> None:
     """Ends all work; a waiting thread gets a CancelledError. Batches stay valid. Any thread."""
@@ -348,6 +359,8 @@ class Batches:
     if not handle:
       return
     library.loader_stop(handle)
+    with suppress(Error):  # after a fork
+      self._keep_bad_samples()
     ended = False
     for _ in range(_END_MS // WAIT_MS):  # in Python, so that signals are answered; after an exception it can be closed again
       ended = ended or call(library.loader_close, handle, WAIT_MS) != _c.WAIT

@@ -38,7 +38,7 @@ def stored_boxes(content: Optional[bytes], what: str) -> Any:
   numpy = import_numpy()
   if content is None:
     return numpy.zeros((0, 4))
-  if content[:6] == b"\x93NUMPY":
+  if _is_npy(content):
     array = numpy.load(io.BytesIO(content), allow_pickle=False)
     if array.ndim != 2 or array.shape[1] != 4:
       raise OptionError(f"{what} is an array of the shape {array.shape}, and not of rows of four numbers")
@@ -48,6 +48,10 @@ def stored_boxes(content: Optional[bytes], what: str) -> Any:
     return numpy.array(boxes, numpy.float64).reshape(len(boxes), 4)
   except (TypeError, ValueError):
     raise OptionError(f"{what} has a box that is not four numbers") from None
+
+
+def _is_npy(content: bytes) -> bool:
+  return content[:6] == b"\x93NUMPY"
 
 
 def has_box(each: dict[str, Any]) -> bool:
@@ -66,6 +70,8 @@ def parsed(content: bytes, what: str) -> Any:
 def labels_of(content: Optional[bytes], what: str) -> Any:
   """int64 [k]: the label of each box, as `pack` writes it; COCO's own category_id where there is no label."""
   numpy = import_numpy()
+  if content is not None and _is_npy(content):
+    raise OptionError(f"{what} is a .npy array of boxes, which has no labels")
   objects = [] if content is None else [each for each in objects_of(parsed(content, what), what)
                                         if not isinstance(each, dict) or has_box(each)]
   labels = []

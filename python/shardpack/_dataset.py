@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-from operator import index
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union, overload
 
 from . import _c, _columns, _select, _source
@@ -116,11 +115,10 @@ class Dataset:
 
     IndexError for a number past the end.
     """
-    try:
-      number = index(which)
-    except TypeError:
+    # torch makes a number of a row with one entry too.
+    if getattr(which, "ndim", 0) or not hasattr(which, "__index__"):
       return self._of_ids(_select.base_ids(self, which))
-    return self.__getitems__((number,))[0]
+    return self.__getitems__((which,))[0]
 
   def __getitems__(self, ids: Sequence[int]) -> List[Sample]:
     """The Samples with these numbers, with one call of the library, which reads in the order of the shards. torch's DataLoader
@@ -337,7 +335,8 @@ class Dataset:
 
   @property
   def fields(self) -> List[str]:
-    """The names of all fields that samples have; "image" is the encoded image. Reads the index of every shard.
+    """The names of all fields that samples have; "image" is the encoded image. Reads the index of every shard, which has at most
+    256 fields.
 
     >>> import shardpack
     >>> sorted(shardpack.Dataset("shards").fields)
@@ -345,7 +344,7 @@ class Dataset:
     """
     base = self._base
     if "fields" not in base._kept:
-      texts = (_c.text * 256)()
+      texts = (_c.text * 256)()  # of a shard there are not more
       count = ctypes.c_size_t()
       found: Dict[str, None] = {}
       for shard in range(base._info.shards):

@@ -86,10 +86,10 @@ class BatchesOnDevice(Batches):
   def _seek(self, epoch: int, step: int) -> bool:
     return False
 
-  def _replace(self, opened: Any) -> None:
-    self._bad = self.take_bad_samples()
+  def _replace(self, opened: Any, epochs: int, rest: Any = None) -> None:
+    self._open()
     self.close()  # two would need twice the memory of the device
-    self._set(opened())
+    self._set(opened(), epochs, rest)
 
   def next_into(self, images: Any, labels: Any = None, stream: Optional[int] = None) -> Optional[DeviceBatch]:
     """Copies the next batch into arrays of the caller, which a CUDA graph may use at their fixed addresses: on the stream (a
@@ -170,7 +170,7 @@ class DeviceLoader(BatchesOnDevice):
 
     super().__init__(handle, loader._dataset, loader._order, loader._rank, loader._world_size, loader._epochs,
                      loader._look._replace(to=to, channels_last=channels_last), loader._resume_on_iter)
-    self._rest = loader._rest
+    self._rest, self._bad = loader._rest, loader._bad
     waited(library.loader_opened, handle)
     stats = self.stats()
     if stats["fallbacks"]:

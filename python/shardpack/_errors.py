@@ -165,7 +165,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
   """"; did you mean 'batch'?", or nothing."""
   import difflib  # pylint: disable=import-outside-toplevel
   close = difflib.get_close_matches(name, list(known), 1)
-  return f"; did you mean '{close[0]}'?" if close else ""
+  return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def as_device_error(error: Error) -> DeviceError:

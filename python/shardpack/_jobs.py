@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+import sys
 import time
+import warnings
 from typing import Any, Callable, Generator, Iterable, Sequence, Union
 
 from . import _arguments, _c
@@ -28,13 +31,16 @@ class Job:
   `--from` is `from_=[...]`.
 
   It starts at once. `wait`, `await` and `result` return its Report, or raise: PackError if it failed, CancelledError if it was
-  cancelled, NotFoundError if the program is not to be found. As a context manager, it is cancelled where the block ends before it.
+  cancelled, NotFoundError if the program is not to be found. Each warning of `pack`, and what it
+  has left out, is a RuntimeWarning. As a context manager, it is cancelled where the block ends before it.
   An unknown keyword is an OptionError (a TypeError). One thread at a time; `cancel` from any.
 
   >>> job = shardpack.Job("validate", "shards", level="full")
   >>> job.wait().ok
   True
   """
+
+  _of_left_out = ""
 
   def __init__(self, verb: str, *paths: Path, **flags: Any):
     if verb not in FLAGS:
@@ -45,9 +51,10 @@ class Job:
     self._begin(typed, lambda: _start(typed))
 
   @classmethod
-  def _of(cls, typed: Sequence[bytes], start: Callable[[], Handle]) -> Job:
-    """A job that another function of the library makes."""
+  def _of(cls, typed: Sequence[bytes], start: Callable[[], Handle], of_left_out: str) -> Job:
+    """A job that another function of the library makes, and what is said of samples that it leaves out."""
     job = cls.__new__(cls)
+    job._of_left_out = of_left_out
     job._begin(typed, start)
     return job
 
@@ -55,7 +62,7 @@ class Job:
     self.command: tuple[str, ...] = ("pack", *map(os.fsdecode, typed))
     self._handle: Handle | None = None
     self._cancelled = 0  # how often
-    self._ended = False
+    self._ended = self._warned = False
     self._stage, self._stage_began = "", 0.0
     self._seen: tuple[Any, ...] | None = None
     # It asks each program that it finds for its version, which may take a while.
@@ -104,10 +111,32 @@ class Job:
     facts = json.loads(text_from(library.job_result_json, handle))
     exit_code, report, messages = facts["exit_code"], facts["report"], facts["stderr"]
     if exit_code in (_DONE, _DONE_WITH_SKIPS) or (exit_code == _DAMAGE and isinstance(report, dict) and "findings" in report):
-      return Report(report if isinstance(report, dict) else {}, exit_code, messages)
+      made_report = Report(report if isinstance(report, dict) else {}, exit_code, messages)
+      self._warn(made_report)
+      return made_report
     if facts["cancelled"]:
       raise CancelledError(f"{' '.join(self.command)} was cancelled; the same job goes on with what it has finished")
     raise self._failure(facts)
+
+  def _warn(self, report: Report) -> None:
+    """Once, as `pack` does: people seldom look at the messages of a report that they have."""
+    if self._warned:
+      return
+    self._warned = True
+    said = [text.partition(" ")[2] for text in _said(report.messages, "warning:")]
+    if report.exit_code == _DONE_WITH_SKIPS:
+      left_out = "\n".join(_said(report.messages, "skipped ")) or report.messages.strip()
+      said.append(f"{getattr(report, 'skipped', None) or 'some'} samples were left out{self._of_left_out}:\n{left_out}")
+    level = 2
+    while sys._getframe(level - 1).f_globals.get("__package__") == __package__:
+      level += 1
+    for text in said:
+      warnings.warn(text, RuntimeWarning, stacklevel=level)
+
+  def _let_go(self) -> None:
+    """What it holds, once it has ended, whoever still refers to it. Its result is not asked for again."""
+    if self._ended and self._handle is not None:
+      self._handle.release()
 
   def __await__(self) -> Generator[Any, None, Report]:
     return self._awaited().__await__()
@@ -182,6 +211,11 @@ class Job:
     error.exit_code, error.command, error.stderr = code, self.command, facts["stderr"]
     error.report = facts["report"] if isinstance(facts["report"], dict) else None
     return error
+
+
+def _said(messages: str, word: str) -> list[str]:
+  """The lines that begin with the word, each with those under it that belong to it."""
+  return [found[0].rstrip() for found in re.finditer(rf"^{word}.*\n?(?:  .*\n?)*", messages, re.MULTILINE)]
 
 
 def _start(typed: Sequence[bytes]) -> Handle:

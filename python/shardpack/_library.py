@@ -95,6 +95,11 @@ class Handle:
     """Leaves the object to the end of the process."""
     self._as_parameter_.value = None
 
+  def release(self) -> None:
+    """At once, whoever still refers to it."""
+    self._release()
+    self.abandon()
+
   @property
   def to_fill(self) -> Any:
     return ctypes.byref(self._as_parameter_)

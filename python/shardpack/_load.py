@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from operator import index
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union, overload
 
 from ._dataset import Dataset
@@ -94,11 +95,12 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   _warn_of_empty(order, share, flag(pad_last, "pad_last"))
   target = None if device is None else device if isinstance(device, Device) else Device(device)
   looks = {"dtype": dtype, "layout": layout, "mean": mean, "std": std}
-  decode = _decode(size, crop, scale, ratio, shortest_side,
-                   {"flip": flip, "filter": filter, "channels": channels, "fast": fast, **({} if target else looks)})
+  crops = {"crop": crop, "scale": scale, "ratio": ratio, "shortest_side": shortest_side}
+  others = {"flip": flip, "filter": filter, "channels": channels, "fast": fast}
+  if size is None:
+    _refuse_without_size({**crops, **others, **looks})
+  decode = None if size is None else _decode(size, crops, {**others, **({} if target else looks)})
   on_device = choice(decode_on, "decode_on", {"host": False, "device": True})
-  if decode is None and (flip or crop != "random_resized" or dtype != "uint8"):
-    raise OptionError("flip, crop and dtype need a size, to which images are decoded")
   if target is None and (on_device or channels_last):
     raise OptionError("decode_on='device' and channels_last need a device")
   loader = Loader(dataset, order, rank=share.rank, world_size=share.world_size, fields=fields, decode=None if on_device else decode,
@@ -121,8 +123,16 @@ def _unknown(name: str) -> str:
 
 
 def _dataset(path: Any, split: Optional[str]) -> Dataset:
-  dataset = path if isinstance(path, Dataset) else Dataset(path)
-  return dataset if split is None else dataset.split(split)
+  if isinstance(path, Dataset):
+    return path if split is None else path.split(split)
+  dataset = Dataset(path)
+  if split is not None:
+    return dataset.split(split)
+  if len(dataset.splits) > 1:
+    warnings.warn(
+        f"all splits of the dataset are loaded together: {', '.join(dataset.splits)}; split={next(iter(dataset.splits))!r} loads "
+        "one, and load(Dataset(path)) all of them without this warning", RuntimeWarning, stacklevel=3)
+  return dataset
 
 
 def _global_batch(batch: Optional[int], global_batch: Optional[int], share: Share) -> int:
@@ -159,21 +169,36 @@ def _warn_of_empty(order: Order, share: Share, padded: bool) -> None:
         "drop_last=True leaves that step out, pad_last=True pads its batches", RuntimeWarning, stacklevel=3)
 
 
-def _decode(size: Any, crop: str, scale: Any, ratio: Any, shortest_side: Optional[int],
-            options: dict[str, Any]) -> Optional[Decode]:
-  if size is None:
-    return None
-  width, height = (size, size) if isinstance(size, int) else _pair(size)
-  if crop == "center" and shortest_side is None:
-    shortest_side = round(max(width, height) * 256 / 224)
-  given = {"scale": scale, "ratio": ratio, "shortest_side": shortest_side}
-  return Decode(width, height, crop=crop, **{name: value for name, value in given.items() if value is not None}, **options)
+def _refuse_without_size(given: Mapping[str, Any]) -> None:
+  import inspect  # pylint: disable=import-outside-toplevel
+  known = inspect.signature(load).parameters
+  without = [name for name, value in given.items() if not _same(value, known[name].default)]
+  if without:
+    raise OptionError(f"{' and '.join(without)} {'needs' if len(without) == 1 else 'need'} size=, to which images are decoded")
+
+
+def _same(value: Any, default: Any) -> bool:
+  if isinstance(default, tuple) and hasattr(value, "__iter__"):
+    return tuple(value) == default
+  return value is None if default is None else bool(value == default)
+
+
+def _decode(size: Any, crops: Mapping[str, Any], options: Mapping[str, Any]) -> Decode:
+  width, height = _pair(size)
+  given = {name: value for name, value in crops.items() if name == "crop" or value is not None}
+  if given["crop"] == "center":
+    given.setdefault("shortest_side", round(max(width, height) * 256 / 224))
+  return Decode(width, height, **given, **options)
 
 
 def _pair(size: Any) -> tuple[int, int]:
-  if not isinstance(size, (tuple, list)) or len(size) != 2:
-    raise OptionError(f"size is a number of pixels or (width, height), and not {size!r}")
-  return size[0], size[1]
+  """Of a number, or of two."""
+  sides = [size, size] if hasattr(size, "__index__") and not getattr(size, "shape", ()) else size
+  try:
+    width, height = [index(side) for side in sides if not isinstance(side, (bool, str))]
+  except (TypeError, ValueError):
+    raise OptionError(f"size is a number of pixels or (width, height), and not {size!r}") from None
+  return width, height
 
 
 def _bytes_of(memory: Union[int, str]) -> int:

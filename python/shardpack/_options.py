@@ -63,6 +63,8 @@ def normalising(dtype: str | None, mean: Sequence[float], std: Sequence[float], 
   means, stds = _threes(mean, "mean", channels), _threes(std, "std", channels)
   if 0 in tuple(stds):
     raise OptionError("std is not 0")
+  if any(number > 1 for number in means):
+    raise OptionError(f"mean and std are of numbers from 0 to 1, and not {mean}: those of bytes are divided by 255")
   return means, stds
 
 

@@ -1,14 +1,19 @@
-"""PATH.parts, where Writers leave their samples: what Python keeps there beside the files of api/writing/parts_folder.h."""
+"""PATH.parts, where Writers leave their samples: what Python keeps there beside the files of api/writing/parts_folder.h.
+
+  options.json    the arguments of the finish, and the number of workers
+  w00003.ended    worker 3 has given all its samples; it is gone while a Writer of this worker is open again
+"""
 
 from __future__ import annotations
 
 import os
 import re
 
-from ._errors import DataLossError, OptionError
+from ._errors import DataLossError, OptionError, StateError
 
-_OPTIONS = b"options.json"
+_OPTIONS, _ENDED = b"options.json", b".ended"
 _is_part = re.compile(rb"w\d{5,}-\d{6,}\.json").fullmatch
+_of_worker = re.compile(rb"w(\d{5,})(\.lock|\.ended|-\d{6,}\.json)").fullmatch
 
 
 def folder(path: bytes) -> bytes:
@@ -17,14 +22,11 @@ def folder(path: bytes) -> bytes:
 
 def there_are_some(path: bytes) -> bool:
   """Whether an earlier writer has left samples."""
-  try:
-    return any(_is_part(name) for name in os.listdir(folder(path)))
-  except OSError:
-    return False
+  return any(_is_part(name) for name in _names(path))
 
 
 def options(path: bytes) -> tuple[list[bytes], int] | None:
-  """The arguments of the finish, and the number of workers; None: no Writer has been there."""
+  """The arguments of the finish, and the number of workers, 0 for a Writer alone; None: no Writer has been there."""
   import json  # pylint: disable=import-outside-toplevel
   try:
     with open(os.path.join(folder(path), _OPTIONS), "rb") as file:
@@ -37,22 +39,64 @@ def options(path: bytes) -> tuple[list[bytes], int] | None:
 
 
 def agree(path: bytes, words: list[bytes], workers: int) -> None:
-  """Writes them down for the finish. Writers of several processes have the same."""
-  try:
-    before = options(path)
-  except DataLossError:
-    before = None
-  if before == (words, workers):
-    return
-  if before is not None and workers > 1 and before[0] != words:
-    raise OptionError(f"the workers before this one have other arguments: {_text(before[0])}, and not {_text(words)}; give all the "
-                      f"same, or remove {os.fsdecode(os.path.join(folder(path), _OPTIONS))}")
-  name = os.path.join(folder(path), _OPTIONS)
+  """Writes them down for the finish, as `options` returns them. Writers of several processes have the same."""
   import json  # pylint: disable=import-outside-toplevel
+  name = os.path.join(folder(path), _OPTIONS)
   own = name + b".%d" % os.getpid()
   with open(own, "w", encoding="ascii") as file:
     json.dump({"arguments": [word.decode("utf-8", "surrogateescape") for word in words], "workers": workers}, file)
-  os.replace(own, name)
+  try:
+    os.link(own, name)  # unless another one was first
+  except OSError:
+    check_agreed(path, words, workers)
+    os.replace(own, name)
+  finally:
+    try:
+      os.unlink(own)
+    except FileNotFoundError:
+      pass
+
+
+def check_agreed(path: bytes, words: list[bytes], workers: int) -> None:
+  """OptionError if Writers before have said otherwise."""
+  try:
+    before = options(path)
+  except DataLossError:
+    return
+  if before is None:
+    return
+  parts = os.fsdecode(folder(path))
+  if before[1] != workers:
+    raise OptionError(f"{parts} is of {_writers(before[1])}, and this is {_writers(workers)}: give the same workers=, or remove "
+                      f"{parts} to start anew without its samples")
+  if workers > 1 and before[0] != words:
+    raise OptionError(f"the workers before this one have other arguments: {_text(before[0])}, and not {_text(words)}; give all the "
+                      f"same, or remove {os.fsdecode(os.path.join(folder(path), _OPTIONS))}")
+
+
+def begin(path: bytes, worker: int) -> None:
+  """The worker may be given samples again."""
+  try:
+    os.unlink(_mark(path, worker))
+  except FileNotFoundError:
+    pass
+
+
+def end(path: bytes, worker: int) -> None:
+  """The worker has given all its samples, and they are safe."""
+  with open(_mark(path, worker), "wb"):
+    pass
+
+
+def check_ended(path: bytes) -> None:
+  """StateError names the workers that have begun and not ended."""
+  begun, ended = set(), set()
+  for found in filter(None, map(_of_worker, _names(path))):
+    (ended if found[2] == _ENDED else begun).add(int(found[1]))
+  if begun - ended:
+    names = ", ".join(map(str, sorted(begun - ended)))
+    raise StateError(f"worker {names} has not ended: it is still open, or was killed or left by an exception. Run it again (`key "
+                     "in writer` says what it has), or take what is there: shardpack.finish(path, unfinished=\"take\")")
 
 
 def forget(path: bytes) -> None:
@@ -60,11 +104,27 @@ def forget(path: bytes) -> None:
   parts = folder(path)
   try:
     for name in os.listdir(parts):
-      if name.startswith(_OPTIONS):
+      found = _of_worker(name)
+      if name.startswith(_OPTIONS) or (found and found[2] == _ENDED):
         os.unlink(os.path.join(parts, name))
     os.rmdir(parts)
   except OSError:
     pass  # another Writer has come, or somebody else's files are there
+
+
+def _names(path: bytes) -> list[bytes]:
+  try:
+    return os.listdir(folder(path))
+  except OSError:
+    return []
+
+
+def _mark(path: bytes, worker: int) -> bytes:
+  return os.path.join(folder(path), b"w%05d" % worker + _ENDED)
+
+
+def _writers(workers: int) -> str:
+  return f"{workers} worker{'s' if workers > 1 else ''}" if workers else "a Writer without workers="
 
 
 def _text(words: list[bytes]) -> str:

@@ -8,9 +8,9 @@ from typing import Any, Mapping, NamedTuple, Optional, Union
 from ._errors import OptionError
 from ._options import whole
 
-# Rank and number of processes. Slurm's are those of srun's step: in a job's script alone there is no step, and one process.
-_STARTERS = (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"), ("SLURM_PROCID", "SLURM_NTASKS"),
-             ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+# Rank and number of processes. mpirun may have been started by srun, whose step then is of its daemons. Slurm's are those of srun's
+# step: a job's script has SLURM_PROCID=0 and SLURM_NTASKS too, but it is one process, without a step's number of tasks.
+_STARTERS = (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"))
 
 
 class Share(NamedTuple):

@@ -45,7 +45,7 @@ class Finding:
 class Report:
   """What a job has done: an attribute for each member of the report that `pack --json` prints (docs/cli.md), and `as_dict`.
 
-  For all jobs: `ok` (nothing was left out, nothing found), `exit_code`, `samples` (packed, checked, or files written), `shards`,
+  For all jobs: `ok` (nothing was left out, nothing found; the report is then true), `exit_code`, `samples` (packed, checked, or files written), `shards`,
   `skipped` (inputs that were left out), `identity` ("xxh3:..."), `seconds`, `messages` (what `pack` wrote for people).
   Of `validate`: `findings`, `errors`, `warnings`. What a job does not report is an AttributeError.
 
@@ -63,6 +63,9 @@ class Report:
   def ok(self) -> bool:
     """Nothing was left out, and nothing found."""
     return self.exit_code == 0
+
+  def __bool__(self) -> bool:
+    return self.ok
 
   @property
   def findings(self) -> Sequence[Finding]:

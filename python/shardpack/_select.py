@@ -6,7 +6,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
 
 from ._columns import Array
-from ._errors import NotFoundError, OptionError, OutOfRangeError, UnsupportedError
+from ._errors import NotFoundError, OptionError, OutOfRangeError, UnsupportedError, nearest
 from ._memory import import_numpy
 from ._options import whole
 
@@ -20,6 +20,8 @@ _KEYWORDS = ("label", "split", *_LIMITS)
 
 def place(dataset: Dataset, number: Any) -> int:
   """The number of a sample; negative ones count from the end."""
+  if isinstance(number, bool) or str(getattr(number, "dtype", "")).endswith("bool"):
+    raise TypeError("a sample is asked for by its number, and not by True or False")
   wanted, count = index(number), len(dataset)
   if -count <= wanted < count:
     return wanted if wanted >= 0 else wanted + count
@@ -94,7 +96,7 @@ def _fulfils(dataset: Dataset, name: str, value: Any) -> Array:
   if name == "split":
     return numpy.isin(dataset.shard_ids, _shards_of(dataset, _each(value)))
   if name not in _LIMITS:
-    raise TypeError(f"where() has no condition {name!r}" + _nearest(name, _KEYWORDS) + "; it has " + ", ".join(_KEYWORDS))
+    raise TypeError(f"where() has no condition {name!r}" + nearest(name, _KEYWORDS) + "; it has " + ", ".join(_KEYWORDS))
   end, column = _LIMITS[name]
   values, limit = getattr(dataset, column + "s"), whole(value, name)
   if column != "size" and len(values) and not values.any():
@@ -109,17 +111,11 @@ def _each(value: Any) -> Sequence[Any]:
   return list(value)
 
 
-def _nearest(name: str, names: Sequence[str]) -> str:
-  import difflib  # pylint: disable=import-outside-toplevel
-  near = difflib.get_close_matches(name, names, 1)
-  return f"; did you mean {near[0]!r}?" if near else ""
-
-
 def _label(dataset: Dataset, value: Any) -> int:
   classes = dataset.classes
   if isinstance(value, str):
     if value not in classes:
-      raise OptionError(f"the dataset has no class {value!r}" + (_nearest(value, classes) or (
+      raise OptionError(f"the dataset has no class {value!r}" + (nearest(value, classes) or (
           f"; it has {', '.join(classes[:10])}{', ...' if len(classes) > 10 else ''}" if classes else ": its labels have no names")))
     return classes.index(value)
   number = index(value)
@@ -133,7 +129,7 @@ def _shards_of(dataset: Dataset, names: Sequence[Any]) -> List[int]:
   there = sorted({shard.split for shard in shards if shard.split is not None})
   for name in names:
     if name not in there:
-      error = NotFoundError(f"the dataset has no split {name!r}" + _nearest(str(name), there)
+      error = NotFoundError(f"the dataset has no split {name!r}" + nearest(str(name), there)
                             + (f"; its splits are {', '.join(there)}" if there else "; it has none"))
       error.__dict__["code"] = "NOT_FOUND"
       raise error

@@ -118,6 +118,13 @@ class FieldsTest(unittest.TestCase):
                      ([None] * 16, [None] * 16, [0] * 16))
     self.assertEqual(batch.valid.sum(), 4)
     self.assertIsNone(batch.view(19, "txt"))
+    self.assertIsNone(batch.bytes(19, "txt"))
+    cut = list(load(batch=20, size=8))[-1]
+    for ask in (lambda slot: cut.bytes(slot, "txt").tobytes(), lambda slot: bytes(cut.view(slot, "txt"))):
+      self.assertEqual((ask(-1), ask(0)), (cut.bytes("txt")[3], cut.bytes("txt")[0]))
+      for slot in (4, -5, 19):
+        with self.assertRaises(IndexError):
+          ask(slot)
 
   def test_it_unpacks(self):
     batch = next(load(size=(24, 16)))
@@ -202,6 +209,10 @@ class BoxesTest(unittest.TestCase):
       batch.boxes(field="txt")
     with self.assertRaisesRegex(ValueError, "box without label"):
       batch.box_labels()
+    with self.assertRaisesRegex(ValueError, "field npy of sample .* is a .npy array of boxes, which has no labels"):
+      batch.box_labels("npy")
+    with self.assertRaisesRegex(shardpack.OptionError, "field npy of sample .* is not UTF-8"):
+      batch.text("npy")
     from shardpack._boxes import stored_boxes
     for content, what in ((b'{"a": 1}', "no boxes.* a$"), (b"7", "no boxes"), (b"[[1, 2, 3]]", "not four numbers"),
                           (b'[["a", 1, 2, 3]]', "not four numbers"), (b'{"boxes": [{"bbox": null}]}', "not four numbers"),

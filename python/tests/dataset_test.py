@@ -36,6 +36,20 @@ def numbers(dataset, of=None):
   return [(of or shardpack.Dataset(SHARDS)).find_key(key) for key in dataset.keys]
 
 
+class Tensor:
+  """As torch's: a number can be made of one with one entry, of any shape and type."""
+
+  def __init__(self, content):
+    self.array = numpy.array(content)
+    self.ndim, self.dtype = self.array.ndim, self.array.dtype
+
+  def __array__(self, dtype=None):
+    return self.array if dtype is None else self.array.astype(dtype)
+
+  def __index__(self):
+    return int(self.array.reshape(-1)[0])
+
+
 class SampleTest(unittest.TestCase):
 
   def setUp(self):
@@ -153,7 +167,7 @@ class DatasetTest(unittest.TestCase):
       with self.assertRaisesRegex(IndexError, f"no sample {wrong}, but those from 0 to 59") as caught:
         self.dataset[wrong]
       self.assertEqual((caught.exception.code, caught.exception.id), ("OUT_OF_RANGE", wrong))
-    for wrong in ("cat/001", 1.5, None, [[1]], [1.5], ["a"]):
+    for wrong in ("cat/001", 1.5, None, [[1]], [1.5], ["a"], True, False, numpy.True_, Tensor(True)):
       with self.subTest(wrong), self.assertRaises(TypeError):
         self.dataset[wrong]
     with self.assertRaisesRegex(TypeError, "get\\('cat/001'\\)"):
@@ -219,6 +233,13 @@ class DatasetTest(unittest.TestCase):
                          ({1, 2}, TypeError), ([[1]], TypeError)):
       with self.subTest(wrong), self.assertRaises(error):
         self.dataset[wrong]
+
+  def test_rows_of_one_entry(self):
+    for which, expected in ((Tensor([5]), [5]), (Tensor([-1]), [COUNT - 1]), (numpy.array([5]), [5])):
+      self.assertEqual(numbers(self.dataset[which]), expected)
+    for mask, expected in ((Tensor([True]), [7]), (Tensor([False]), []), (numpy.array([True]), [7])):
+      self.assertEqual(numbers(self.dataset[7:8][mask]), expected)
+    self.assertEqual(self.dataset[Tensor(5)].id, 5)
 
   def test_a_selection_is_a_dataset(self):
     chosen = self.dataset.where(label=["cat", 2])[3:]

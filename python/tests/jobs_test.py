@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import unittest
+import warnings
 
 import shardpack
 from writing import WORK, image
@@ -61,9 +62,28 @@ class JobsTest(unittest.TestCase):
     with self.assertRaisesRegex(shardpack.PackError, r"(?s)pack build: .*--max-skip.* \(exit code 4\)") as caught:
       shardpack.pack(bad, self.out)
     self.assertEqual(caught.exception.exit_code, 4)
-    report = shardpack.pack(bad, self.out, max_skip="50%")
+    with self.assertWarnsRegex(RuntimeWarning, "(?s)1 samples were left out:.*2.png: not-an-image") as warned:
+      report = shardpack.pack(bad, self.out, max_skip="50%")
+    self.assertEqual(warned.filename, __file__)
+    self.assertFalse(report)
     self.assertEqual((report.ok, report.exit_code, report.samples, report.skipped), (False, 3, 1, 1))
     self.assertIn("not-an-image", report.messages)
+
+  def test_warnings_of_the_program_are_warnings(self):
+    folder = WORK / "gaps"
+    folder.mkdir()
+    for n in range(2):
+      (folder / f"{n}.png").write_bytes(image(n))
+    (folder / "list.csv").write_text("path,label\n0.png,0\n1.png,5\n")
+    job = shardpack.Job("build", folder / "list.csv", out=self.out)
+    with warnings.catch_warnings(record=True) as warned:
+      warnings.simplefilter("always")
+      job.wait()
+      job.result()
+      shardpack.extract(self.out, self.out + "-files")
+    self.assertEqual([(each.category, each.filename) for each in warned], [(RuntimeWarning, __file__)] * 2)
+    self.assertRegex(str(warned[0].message), r"\Athe labels of .*list.csv are 2 of the numbers 0 to 5")
+    self.assertRegex(str(warned[1].message), r"(?s)\Athe labels of 2 samples are not the folders.*\n  .*pack extract .*--list")
 
   def test_damage_is_a_report(self):
     shardpack.pack(IMAGES, self.out, limit=20)
@@ -72,7 +92,7 @@ class JobsTest(unittest.TestCase):
       file.seek(700)
       file.write(b"?")
     report = shardpack.validate(self.out)
-    self.assertEqual((report.ok, report.exit_code), (False, 4))
+    self.assertEqual((report.ok, report.exit_code, bool(report)), (False, 4, False))
     self.assertGreater(report.errors, 0)
     finding = report.findings[0]
     self.assertEqual((finding.severity, finding.shard), ("error", "train-000000.tar"))

@@ -31,6 +31,19 @@ def places(batches):
 
 class ArgumentsTest(unittest.TestCase):
 
+  def test_splits_that_are_loaded_together_are_named(self):
+    with self.assertWarnsRegex(RuntimeWarning, "all splits .*train, val") as caught:
+      shardpack.load(SHARDS, batch=20)
+    self.assertEqual(caught.filename, __file__)
+    with warnings.catch_warnings():
+      warnings.simplefilter("error")
+      load()
+      shardpack.load(shardpack.Dataset(SHARDS), batch=20)
+
+  def test_a_mean_of_bytes_is_refused(self):
+    with self.assertRaisesRegex(shardpack.OptionError, "divided by 255"):
+      load(size=32, dtype="float32", mean=(123, 117, 104), std=(58, 57, 57))
+
   def test_an_unknown_argument_is_named_with_the_nearest(self):
     for wrong, right in (("batch_size", "batch"), ("sise", "size"), ("shufle", "shuffle"), ("num_threads", "threads")):
       with self.assertRaisesRegex(TypeError, f"no argument '{wrong}'; did you mean '{right}'"):
@@ -43,7 +56,9 @@ class ArgumentsTest(unittest.TestCase):
                           ({"memory": "1XB"}, "memory is"), ({"memory": "1iB"}, "memory is"), ({"memory": 0}, "memory is"),
                           ({"shuffle": "yes"}, "shuffle is"), ({"size": "64"}, "size is"),
                           ({"batch": "8"}, "batch is a whole number, and not '8'"), ({"size": (1, 2, 3)}, "size is"),
-                          ({"size": 0}, "width is"), ({"to": "mxnet"}, "to is one of"), ({"flip": 0.5}, "need a size"),
+                          ({"size": 0}, "width is"), ({"to": "mxnet"}, "to is one of"),
+                          ({"size": True}, "size is"), ({"size": (8, True)}, "size is"),
+                          ({"size": 8, "crop": None}, "crop is one of"),
                           ({"batch": None, "global_batch": 9, "rank": 0, "world_size": 2}, "not divisible by the world size 2"),
                           ({"decode_on": "device"}, "need a device"),
                           ({"channels_last": True}, "need a device"), ({"decode_fields": {"mask": "nearest"}}, "needs a Decode"),
@@ -57,6 +72,21 @@ class ArgumentsTest(unittest.TestCase):
       shardpack.load(WORK / "none", batch=1)
     with self.assertRaises(FileNotFoundError):
       load(split="test")
+
+  def test_what_needs_a_size_is_refused_without_one(self):
+    given = {"crop": "resize", "scale": numpy.array([0.5, 1.0]), "ratio": (1.0, 1.0), "shortest_side": 9, "flip": 0.5,
+             "filter": "box", "channels": 1, "dtype": "float32", "layout": "nchw", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5),
+             "fast": True}
+    for name, value in given.items():
+      with self.subTest(name), self.assertRaisesRegex(ValueError, f"{name} needs size="):
+        load(**{name: value})
+    with self.assertRaisesRegex(ValueError, "layout and mean need size="):
+      load(layout="nchw", mean=[0.5] * 3, device="cpu")
+    load(crop="random_resized", mean=[0, 0, 0], std=numpy.ones(3), channels=3, fast=False)
+
+  def test_sizes_of_numpy(self):
+    for size in (numpy.int64(8), (numpy.uint8(8), 8), numpy.array([8, 8])):
+      self.assertEqual(next(load(size=size, batch=1)).pixels.shape, (1, 8, 8, 3))
 
   def test_a_path_or_a_dataset(self):
     for path in (SHARDS, pathlib.Path(SHARDS), os.fsencode(SHARDS), shardpack.Dataset(SHARDS)):
@@ -72,7 +102,8 @@ class ArgumentsTest(unittest.TestCase):
     slurm = {"SLURM_PROCID": "1", "SLURM_NTASKS": "8", "SLURM_STEP_NUM_TASKS": "2"}
     mpi = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
     for environment, share in (({}, (0, 1)), (torchrun, (3, 4)), (slurm, (1, 2)), (mpi, (0, 2)),
-                               ({**mpi, **slurm, **torchrun}, (3, 4)), ({"SLURM_PROCID": "1", "SLURM_NTASKS": "8"}, (1, 8))):
+                               ({**mpi, **slurm, **torchrun}, (3, 4)), ({**mpi, **slurm}, (0, 2)),
+                               ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}, (0, 1))):  # sbatch's script
       self.assertEqual(share_of("auto", "auto", environment), share)
       self.assertEqual(share_of(1, 3, environment), (1, 3))
     self.assertEqual((share_of("auto", 4, torchrun), share_of(3, "auto", torchrun)), ((3, 4), (3, 4)))
@@ -182,6 +213,11 @@ class EpochsTest(unittest.TestCase):
       with self.assertRaisesRegex(shardpack.StateError, "closed"):
         ask()
     self.assertIn("closed", repr(loader))
+    loader = load(size=16, device="cpu")
+    next(loader)
+    loader.close()
+    with self.assertRaisesRegex(shardpack.StateError, "closed"):
+      iter(loader)
 
   def test_stop_and_close_from_another_thread_end_a_wait(self):
     for end in ("stop", "close"):
@@ -218,6 +254,20 @@ class EpochsTest(unittest.TestCase):
     self.assertEqual([bad["epoch"] for bad in loader.bad_samples()], [0, 1])
     self.assertEqual(loader.bad_samples(), loader.bad_samples())
     self.assertEqual((len(loader.take_bad_samples()), loader.bad_samples()), (2, []))
+    for options in ({}, {"device": "cpu", "size": 8}):
+      loader = shardpack.load(damaged / "shards", split="train", batch=20, bad_samples="substitute", **options)
+      for _ in range(2):
+        list(loader)
+      loader.close()
+      self.assertEqual([bad["epoch"] for bad in loader.bad_samples()], [0, 1])
+      self.assertEqual((len(loader.take_bad_samples()), loader.take_bad_samples()), (2, []))
+    dataset = shardpack.Dataset(damaged / "shards").split("train")
+    loader = shardpack.Loader(dataset, shardpack.Order(48, 24), decode=shardpack.Decode(8, 8), device=shardpack.Device("cpu"),
+                              epochs=1, bad_samples="substitute", resume_on_iter=False)
+    for _ in range(2):
+      list(loader)
+    before = loader.bad_samples()
+    self.assertEqual((shardpack.DeviceLoader(loader).bad_samples(), len(before)), (before, 2))
     with self.assertRaises(shardpack.DataLossError):
       list(shardpack.load(damaged / "shards", split="train", batch=20))
 

@@ -1,5 +1,6 @@
 """What a checkpoint holds: a run that goes on from it is the run that was not interrupted."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -33,6 +34,31 @@ def load(**options):
 def saved(loader):
   """As a checkpoint keeps it."""
   return json.loads(json.dumps(loader.state_dict()))
+
+
+def interrupt_at(line, function):
+  """Whether the function got so far as to execute so many lines of the package's code; there it has a KeyboardInterrupt."""
+  left = [line]
+
+  def trace(frame, event, _):
+    code = frame.f_code
+    if not code.co_filename.endswith("_batches.py") or code.co_name == "end_loader":  # whose exceptions nobody gets
+      return None
+    if event == "line":
+      left[0] -= 1
+      if left[0] == -1:
+        raise KeyboardInterrupt
+    return trace
+
+  before = sys.gettrace()
+  sys.settrace(trace)
+  try:
+    function()
+    return False
+  except KeyboardInterrupt:
+    return True
+  finally:
+    sys.settrace(before)
 
 
 class SameBatchTest(unittest.TestCase):
@@ -181,6 +207,33 @@ class OtherBatchTest(unittest.TestCase):
     again.load_state_dict(state)
     again.seek(0, 0)  # away from the rest
     self.assertEqual(len(list(again)), 3)
+
+  def test_an_interrupt_leaves_the_loader_here_or_there(self):
+    """KeyboardInterrupt at each line of the package's code while a state is loaded, and while the loader leaves the rest."""
+    loader = load(global_batch=10)
+    next(loader)
+    rest = saved(loader)
+    for before, change in ((None, lambda loader: loader.load_state_dict(rest, strict=False)),
+                           (rest, lambda loader: loader.load_state_dict(load(global_batch=16).state_dict())),
+                           (rest, lambda loader: loader.seek(0, 1)), (None, lambda loader: loader.seek(1, 0))):
+      for line in itertools.count():
+        loader = load(global_batch=16)
+        if before:
+          loader.load_state_dict(before, strict=False)
+        old = saved(loader)
+        interrupted = interrupt_at(line, lambda: change(loader))
+        now, left = saved(loader), [batch.ids.tolist() for batch in loader]
+        if not interrupted:
+          break
+        expected = load(global_batch=16)
+        expected.load_state_dict(now, strict=False)
+        self.assertEqual(left, [batch.ids.tolist() for batch in expected], line)
+        fresh = load(global_batch=16)
+        if before:
+          fresh.load_state_dict(before, strict=False)
+        change(fresh)
+        self.assertIn(now, (old, saved(fresh)))
+      self.assertGreater(line, 5)
 
   def test_with_tail_dropped(self):
     loader = load(global_batch=10, drop_last=True)

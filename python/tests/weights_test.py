@@ -10,7 +10,7 @@ from collections import Counter
 import example_shards
 import numpy
 import shardpack
-from shardpack._weights import apportioned
+from shardpack._weights import apportioned, order_of
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 SHARDS = str(WORK / "shards")
@@ -70,11 +70,50 @@ class WeightsTest(unittest.TestCase):
     self.assertEqual(([ids[id] for id in range(15)], sum(ids.values())), ([3] * 10 + [0] * 5, 75))
     # All different: a sample's count is its share, rounded by largest remainders.
     weights = numpy.arange(1, 61) / 7
-    with self.assertWarnsRegex(RuntimeWarning, "samples have less than half a turn"):
+    with self.assertWarnsRegex(RuntimeWarning, "samples, of classes or weights .* less than one sample"):
       loader = load(weights=weights)
     _, ids = epoch_of(loader)
     self.assertEqual([ids[id] for id in range(60)], apportioned(weights, 60).tolist())
     self.assertEqual(sum(ids.values()), 60)
+
+  def test_a_class_that_is_due_less_than_one_sample_leaves_the_others_as_they_are(self):
+    with self.assertWarnsRegex(RuntimeWarning, "20 samples, .* never come") as caught:
+      loader = load(weights={"owl": 0.0001}, epoch_samples=50)
+    self.assertEqual(caught.filename, __file__)
+    of_others = numpy.flatnonzero(shardpack.Dataset(SHARDS).labels < 2)
+    seen = Counter()
+    for _ in range(4):  # 100 turns of each class
+      labels, ids = epoch_of(loader)
+      self.assertEqual(labels, {0: 25, 1: 25})
+      seen.update(ids)
+    self.assertEqual({seen[id] for id in of_others.tolist()}, {5})
+
+  def test_thousands_of_classes_take_turns(self):
+    labels = numpy.repeat(numpy.arange(5000), 2)
+    order = order_of("balanced", labels, [], len(labels), 6000, global_batch=1000)
+    counts = numpy.zeros(len(labels), int)
+    for epoch in range(5):
+      ids = numpy.concatenate([order.ids(epoch, step) for step in range(order.steps)])
+      counts += numpy.bincount(ids.astype(numpy.int64), minlength=len(labels))
+      self.assertEqual(sorted(set(numpy.bincount(labels[ids]).tolist())), [1, 2])
+    self.assertEqual((counts.sum(), counts.min()), (30000, 2))
+
+  def test_more_classes_than_can_take_turns(self):
+    labels = numpy.repeat(numpy.arange(40000), 3)
+    with self.assertWarnsRegex(RuntimeWarning, "20000 never come"):
+      order = order_of("balanced", labels, [], len(labels), 100000, global_batch=100000, seed=4)
+    ids = order.ids(0, 0)  # half of the classes have 3 turns, half have 2
+    self.assertEqual(numpy.bincount(numpy.bincount(labels[ids])).tolist(), [0, 0, 20000, 20000])
+    self.assertEqual(len(numpy.unique(ids)), 100000)
+    self.assertEqual(sorted(order.ids(1, 0).tolist()), sorted(ids.tolist()))
+    dropped = numpy.setdiff1d(numpy.arange(len(labels)), ids) % 3
+    self.assertGreater(numpy.bincount(dropped).min(), 5000)  # and not the last of each class
+
+  def test_classes_of_labels_without_names(self):
+    labels = numpy.array([0, 1, 2, 2, -1])
+    for key in (2, numpy.int64(2)):
+      order = order_of({key: 3.0}, labels, [], 5, 18, global_batch=18)
+      self.assertEqual(numpy.bincount(labels[order.ids(0, 0)] + 1).tolist(), [2, 2, 2, 12])  # no label, 0, 1, 2
 
   def test_largest_remainders(self):
     self.assertEqual(apportioned(numpy.array([1.0, 1, 1]), 4).tolist(), [2, 1, 1])
@@ -99,6 +138,8 @@ class WeightsTest(unittest.TestCase):
 
   def test_what_is_wrong_is_named(self):
     for weights, what in (("even", "'balanced'"), ({"cow": 1}, "'cow'.*cat, dog, owl"), ({3: 1}, "class 3"),
+                          ({True: 1}, "class True"), ({-1: 1}, "class -1"),
+                          ({"cat": 2, 0: 3}, "'cat' a second time, as 0"), ({numpy.int64(1): 2, "dog": 3}, "a second time"),
                           ([1.0], r"shape \(1,\).*60"), (numpy.full(60, -1.0), "from 0 on"), (numpy.zeros(60), "above 0"),
                           ({"cat": float("nan")}, "finite"), ({"cat": float("inf")}, "finite")):
       with self.subTest(weights), self.assertRaisesRegex(ValueError, what):

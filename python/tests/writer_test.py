@@ -49,6 +49,7 @@ class WriterTest(unittest.TestCase):
 
   def setUp(self):
     self.out = str(WORK / self.id().rpartition(".")[2])
+    warnings.filterwarnings("ignore", ".*packed without the part", RuntimeWarning)
 
   def test_what_was_added_is_packed(self):
     of = samples(3000)
@@ -123,7 +124,7 @@ class WriterTest(unittest.TestCase):
     with shardpack.Writer(self.out) as writer:
       add = writer.add
       for key in ("good", "other"):
-        add(key, image(0), "cat", txt="x")
+        add(key, image(0), 1, txt="x")
       for error, pattern, arguments in (
           (TypeError, "key is text, and not int", (3, image(1))),
           (ValueError, "key has 1 to 4096 bytes", ("", image(1))),
@@ -135,6 +136,10 @@ class WriterTest(unittest.TestCase):
           (TypeError, "label is the name of a class, such as 'cat', or a number, and not float", ("a", image(1), 3.5)),
           (ValueError, "label is a number from 0 on, or None, and not -1", ("a", image(1), -1)),
           (ValueError, "label has 1 to 255 bytes", ("a", image(1), "")),
+          (ValueError, "label is a number up to 999999, and not 1000000", ("a", image(1), 1000000)),
+          (ValueError, "a number, and not list", ("a", image(1), ["x"])),
+          (ValueError, "a number, and not float", ("a", image(1), 1.0)),
+          (ValueError, "a number, and not bool", ("a", image(1), True)),
           (ValueError, '"../a": it is absolute', ("../a", image(1))),
           (ValueError, "dot in its last component", ("a.b", image(1)))):
         with self.assertRaisesRegex(error, pattern):
@@ -187,9 +192,13 @@ class WriterTest(unittest.TestCase):
         writer.add("a", sound, webp=b"x")
         writer.add("b", webp, webp=b"x")
         writer.add("c", sound, webp=b"x")
-        with self.assertRaisesRegex(shardpack.OptionError, 'an earlier sample was refused, and left out: key "b"') as caught:
-          writer.add("d", image(2))
+        writer.add("b2", webp, webp=b"x")
+        writer.add("d", image(2))  # not refused itself
+        with self.assertRaisesRegex(shardpack.OptionError, "(?s)2 samples were refused, and left out:.*  b: .*  b2: ") as caught:
+          writer.flush()
         self.assertEqual(caught.exception.key, "b")
+        self.assertEqual(len(writer), 3)
+        self.assertTrue("a" in writer and "b" not in writer)
         writer.add("e", image(3))
     self.assertEqual(sorted(held(self.out)), ["d", "e"])
     self.assertEqual((writer.result.exit_code, writer.result.skipped), (3, 2))
@@ -264,6 +273,113 @@ class WriterTest(unittest.TestCase):
     with shardpack.Writer(self.out) as writer:
       self.assertIn("a", writer)
     self.assertEqual(writer.result.samples, 1)
+
+  def test_after_a_failed_finish_others_can_write_while_its_exception_is_kept(self):
+    writer = shardpack.Writer(self.out, expect="xxh3:" + "0" * 32)
+    writer.add("a", image(0))
+    errors = []
+    for finish in (writer.finish, lambda: shardpack.finish(self.out), lambda: shardpack.finish(self.out)):
+      with self.assertRaisesRegex(shardpack.PackError, "--expect says") as caught:
+        finish()
+      errors.append((caught, caught.exception.with_traceback(None)))
+      with self.assertRaisesRegex(shardpack.StateError, "the writer is closed"):
+        writer.add("b", image(1))
+    with shardpack.Writer(self.out + "2", worker=0, workers=2) as first:
+      first.add("a", image(0))
+    for _ in range(2):
+      try:
+        shardpack.finish(self.out + "2")
+      except shardpack.StateError as error:
+        errors.append(error)  # with its frames
+    self.assertEqual([str(error) for error in errors[3:]], ["worker 1 of 2 has not begun"] * 2)
+    with self.assertRaisesRegex(shardpack.OptionError, "late|refused"):
+      with shardpack.Writer(self.out + "3") as late:
+        sound, webp = b"RIFF\0\0\0\0WAVEfmt ", image(1, "WEBP")
+        late.add("a", sound, webp=b"x")
+        late.add("b", webp, webp=b"x")
+    with self.assertRaisesRegex(shardpack.StateError, "the writer is closed"):
+      late.add("c", image(0))
+
+  def test_a_closed_writer_refuses_samples_at_once(self):
+    def ended_block(workers):
+      with shardpack.Writer(f"{self.out}-{workers}", worker=0, workers=workers) as writer:
+        writer.add("a", image(0), "c")
+      return writer
+
+    for writer in (ended_block(1), ended_block(None)):
+      with self.assertRaisesRegex(shardpack.StateError, "the writer is closed"):
+        writer.add("b", image(0), "c")
+      self.assertEqual(len(writer), 1)
+
+  def test_a_worker_that_did_not_end_is_named(self):
+    of = samples(60)
+
+    def write_half(worker, fails=False):
+      with shardpack.Writer(self.out, worker=worker, workers=2) as writer:
+        for key, data, label, text in of[worker::2]:
+          if key not in writer:
+            writer.add(key, data, label, txt=text)
+          if fails and len(writer) == 10:
+            raise ZeroDivisionError
+
+    write_half(0)
+    with self.assertRaisesRegex(shardpack.OptionError, "is of 2 workers, and this is a Writer without workers="):
+      shardpack.Writer(self.out)
+    with self.assertRaisesRegex(shardpack.OptionError, "is of 2 workers, and this is 3 workers"):
+      shardpack.Writer(self.out, worker=2, workers=3)
+    with warnings.catch_warnings(), self.assertRaises(ZeroDivisionError):
+      warnings.simplefilter("ignore")
+      write_half(1, fails=True)
+    with self.assertRaisesRegex(shardpack.StateError, "worker 1 has not ended: .*Run it again .*unfinished=\"take\""):
+      shardpack.finish(self.out)
+    with self.assertRaisesRegex(shardpack.OptionError, "unfinished is 'refuse' or 'take', and not True"):
+      shardpack.finish(self.out, unfinished=True)
+    with self.assertRaisesRegex(shardpack.OptionError, "workers is 2, as the Writers of .* said, and not 1"):
+      shardpack.finish(self.out, workers=1)
+    shutil.copytree(self.out + ".parts", self.out + "-taken.parts")
+    self.assertEqual(shardpack.finish(self.out + "-taken", unfinished="take").samples, 40)
+    write_half(1)
+    again = shardpack.Writer(self.out, worker=0, workers=2)  # it has ended, and begins again
+    with self.assertRaisesRegex(shardpack.StateError, "worker 0 has not ended"):
+      shardpack.finish(self.out)
+    again.close()
+    self.assertEqual(shardpack.finish(self.out).samples, 60)
+    self.assertFalse(os.path.exists(self.out + ".parts"))
+
+  def test_a_killed_worker_is_named(self):
+    code = ("import os, sys, shardpack; writer = shardpack.Writer(sys.argv[1], worker=1, workers=2); "
+            "writer.add('b', open(sys.argv[2], 'rb').read()); writer.flush(); os.kill(os.getpid(), 9)")
+    with shardpack.Writer(self.out, worker=0, workers=2) as writer:
+      writer.add("a", image(0))
+    (WORK / "killed.png").write_bytes(image(1))
+    self.assertEqual(subprocess.run([sys.executable, "-c", code, self.out, str(WORK / "killed.png")], check=False).returncode, -9)
+    with self.assertRaisesRegex(shardpack.StateError, "worker 1 has not ended"):
+      shardpack.finish(self.out)
+    self.assertFalse(os.path.exists(self.out))
+
+  def test_the_finish_replaces_what_the_workers_may_replace(self):
+    write(self.out, samples(3))
+    with self.assertRaisesRegex(shardpack.OptionError, "overwrite is True or False, and not 'no'"):
+      shardpack.Writer(self.out, overwrite="no")
+    with shardpack.Writer(self.out, worker=0, workers=1, overwrite=True) as writer:
+      writer.add("a", image(0))
+    self.assertEqual(shardpack.finish(self.out).samples, 1)
+
+  def test_a_writer_that_nobody_ends_says_so_and_keeps_its_samples(self):
+    writer = shardpack.Writer(self.out)
+    for n in range(100):
+      writer.add(str(n), image(n))
+    with self.assertWarnsRegex(RuntimeWarning, "was not finished: its 100 samples are kept in .*parts, and nothing is published"):
+      del writer
+    code = "import sys, shardpack; w = shardpack.Writer(sys.argv[1])\nfor n in range(50): w.add(str(n), open(sys.argv[2], 'rb').read())"
+    (WORK / "left.png").write_bytes(image(1))
+    done = subprocess.run([sys.executable, "-c", code, self.out + "2", str(WORK / "left.png")], check=True, stderr=subprocess.PIPE)
+    self.assertIn(b"its 50 samples are kept", done.stderr)
+    with self.assertRaisesRegex(shardpack.StateError, "worker 0 has not ended"):
+      shardpack.finish(self.out + "2")
+    for out, count in ((self.out, 100), (self.out + "2", 50)):
+      with shardpack.Writer(out) as writer:
+        self.assertTrue(all(str(n) in writer for n in range(count)))
 
   def test_without_samples_nothing_is_published(self):
     with self.assertRaisesRegex(shardpack.StateError, "no sample was added"):

@@ -1,0 +1,82 @@
+"""What a Writer is given: checked, and as bytes."""
+
+from __future__ import annotations
+
+import os
+from operator import index
+from typing import Iterable, Mapping
+
+from . import _arguments
+from ._arguments import Path
+from ._encode import ENCODINGS
+from ._errors import OptionError, UnsupportedError
+
+IMAGE = "image"
+_MOST_KEY_BYTES, _MOST_LABEL_BYTES = 4096, 255
+_MOST_LABEL = 999_999
+
+
+def absolute(path: Path, what: str) -> bytes:
+  """The working folder may be another one by the time of the finish."""
+  return os.path.join(os.getcwdb(), _arguments.path(path, what))
+
+
+def key(value: object) -> bytes:
+  if not isinstance(value, (str, bytes)):
+    raise OptionError(f"key is text, and not {type(value).__name__}")
+  text = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+  if not 0 < len(text) <= _MOST_KEY_BYTES or b"\0" in text:
+    raise OptionError(f"key has 1 to {_MOST_KEY_BYTES} bytes, none of them zero: {value[:100]!r}")
+  return text
+
+
+def label(value: object) -> bytes:
+  if hasattr(value, "__index__") and not isinstance(value, bool):
+    if index(value) < 0:
+      raise OptionError(f"label is a number from 0 on, or None, and not {value}")
+    if index(value) > _MOST_LABEL:
+      raise OptionError(f"label is a number up to {_MOST_LABEL}, and not {value}: give the name of a class as text")
+    value = str(index(value))
+  if not isinstance(value, (str, bytes)):
+    raise OptionError(f"label is the name of a class, such as 'cat', or a number, and not {type(value).__name__}")
+  text = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+  if not 0 < len(text) <= _MOST_LABEL_BYTES or b"\0" in text:
+    raise OptionError(f"label has 1 to {_MOST_LABEL_BYTES} bytes, none of them zero; None: no label")
+  return text
+
+
+def pixels_encoding(encode: str | None) -> str | None:
+  if encode not in (None, "jpeg", "png"):
+    raise OptionError(f"encode is 'jpeg' or 'png', and not {encode!r}")
+  return encode
+
+
+def order(value: str) -> None:
+  """The library's finish sorts by key: that is what makes the bytes the same for any number of workers."""
+  if value == "arrival":
+    raise UnsupportedError("order=\"arrival\" is not supported: samples are packed in the order of their keys")
+  if value != "key":
+    raise OptionError(f"order is 'key', and not {value!r}")
+
+
+def quality(value: int) -> int:
+  if not isinstance(value, int) or not 1 <= value <= 100:
+    raise OptionError(f"quality is a number from 1 to 100, and not {value!r}")
+  return value
+
+
+def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str, str], frozenset[str] | None]:
+  """The encodings that were given, and the names of the fields that samples have besides the image."""
+  if fields is None:
+    return {}, None
+  if isinstance(fields, (str, bytes)):
+    raise OptionError("fields is a list of names, and not one name")
+  encodings = dict(fields) if isinstance(fields, Mapping) else {}
+  for name, encoding in encodings.items():
+    if encoding not in (*ENCODINGS, None):
+      raise OptionError(f"fields: the encoding of {name} is one of {', '.join(ENCODINGS)}, and not {encoding!r}")
+  return encodings, frozenset(fields) - {IMAGE}
+
+
+def shown(text: bytes) -> str:
+  return os.fsdecode(text).encode("utf-8", "replace").decode()
