@@ -256,8 +256,8 @@ absl::Status OutputDir::Create() {
         absl::StrCat("the output ", EscapeForTerminal(out_), " is a file; it must be a folder"));
   }
   if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", out_, errno);
-  ASSIGN_OR_RETURN(const bool link, Exists(out_));
-  if (link) {
+  // Another run may have made the folder meanwhile.
+  if (::lstat(out_.c_str(), &facts) == 0 && S_ISLNK(facts.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat("the output ", EscapeForTerminal(out_), " is a dangling link"));
   }
