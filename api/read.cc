@@ -18,6 +18,7 @@ using shardpack::Bytes;
 using shardpack::Dataset;
 using shardpack::EscapeForTerminal;
 using shardpack::Extent;
+using shardpack::FieldRead;
 using shardpack::HostBatch;
 using shardpack::SampleLocation;
 using shardpack::ShardIndex;
@@ -133,11 +134,14 @@ class SampleReader {
     std::sort(reads_.begin(), reads_.end(), [](const Read& a, const Read& b) {
       return std::pair(a.at.shard, a.offset) < std::pair(b.at.shard, b.offset);
     });
+    std::vector<FieldRead> fields_read;
+    fields_read.reserve(reads_.size());
     for (const Read& read : reads_) {
       const std::span<std::byte> into(buffer.get() + read.place, read.length);
-      RETURN_IF_ERROR(dataset_.ReadField(read.at, read.column, into));
+      fields_read.push_back({read.at, read.column, into});
       content_->bytes[read.number] = into;
     }
+    for (const absl::Status& read : dataset_.ReadFields(fields_read)) RETURN_IF_ERROR(read);
     content_->field_names = std::make_shared<const std::vector<std::string>>(std::move(fields));
     return shardpack::api::HostBatchOf(HostBatch(std::move(content_)), buffer, std::nullopt);
   }
