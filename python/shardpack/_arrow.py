@@ -13,7 +13,7 @@ from errno import EINTR, EIO
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from . import _columns
-from ._capsules import is_ours_alone
+from ._capsules import Exports, is_ours_alone, new_capsule
 from ._columns import Array, Texts
 from ._library import library
 from ._memory import import_numpy
@@ -256,7 +256,6 @@ _GET_LAST_ERROR = _c_function(_get_last_error, ctypes.c_void_p, ctypes.c_void_p)
 
 # ---- capsules
 
-_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
 _NAME = b"arrow_array_stream"
 
 
@@ -268,7 +267,7 @@ class _Export:
 
   def __init__(self, stream: _Stream) -> None:
     self._stream = stream
-    self.capsule = _new_capsule(ctypes.addressof(stream), _NAME, None)
+    self.capsule = new_capsule(ctypes.addressof(stream), _NAME, None)
 
   def over(self) -> bool:
     """False while somebody has the capsule."""
@@ -279,22 +278,12 @@ class _Export:
     return True
 
 
-_exports = _for_ever(set())  # those that may not be over
-
-
-def _drop_untaken() -> None:
-  for export in list(_exports):
-    try:
-      _exports.remove(export)
-    except KeyError:  # another thread looks at it
-      continue
-    if not export.over():
-      _exports.add(export)
+_exports = _for_ever(Exports())
 
 
 def stream(fields: List[Field], batches: Iterator[List[Column]]) -> Any:
   """A capsule with a stream of a table's batches."""
-  _drop_untaken()
+  _exports.drop_untaken()
   drop_released()
   kept = _keep(_State(fields, batches))
   export = _Export(_Stream(_GET_SCHEMA, _GET_NEXT, _GET_LAST_ERROR, _address_of(library.arrow_release_stream), kept))

@@ -1,10 +1,12 @@
-"""Whether a capsule that was exported is left, so that nobody can take its content any more."""
+"""Capsules that are exported, and whether one is left, so that nobody can take its content any more."""
 
 from __future__ import annotations
 
 import ctypes
 import sys
 from typing import Any
+
+new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
 
 # Without the global lock no count of references proves that no other thread has the capsule. From CPython 3.14 on there is a
 # function that does, of what the calling thread has made.
@@ -35,3 +37,16 @@ class _Probe:
 _probe = _Probe()
 _probe.capsule = object()
 _ALONE = _references(_probe)  # of what nobody else has
+
+
+class Exports(set[Any]):
+  """Those that may not be over: each has a `capsule`, and `over()`, which frees what nobody can take any more."""
+
+  def drop_untaken(self) -> None:
+    for export in list(self):
+      try:
+        self.remove(export)
+      except KeyError:  # another thread looks at it
+        continue
+      if not export.over():
+        self.add(export)

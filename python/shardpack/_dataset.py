@@ -19,7 +19,7 @@ from ._table import Table
 if TYPE_CHECKING:
   import numpy
   import numpy.typing
-  Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+  from ._arguments import Path
   Ids = Union[Sequence[int], Sequence[bool], "numpy.typing.NDArray[numpy.integer[Any]]", "numpy.typing.NDArray[numpy.bool_]"]
   Int64s = numpy.typing.NDArray[numpy.int64]
   Uint32s = numpy.typing.NDArray[numpy.uint32]

@@ -52,7 +52,7 @@ def _array(array: Any, name: str, encoding: str | None, quality: int) -> bytes:
   if encoding == "jpeg":
     return _jpeg(array, name, quality)
   if encoding == "png":
-    return _png(array, name)
+    return png(array, name)
   if array.dtype.hasobject:
     raise OptionError(f"{name} is an array of Python's objects, which would be pickled")
   out = io.BytesIO()
@@ -77,7 +77,7 @@ def _jpeg(array: Any, name: str, quality: int) -> bytes:
   return out.getvalue()
 
 
-def _png(array: Any, name: str) -> bytes:
+def png(array: Any, name: str) -> bytes:
   """Rows as differences from the one above them (PNG specification, 9.2): that costs little, and most images become smaller."""
   channels = 1 if array.ndim == 2 else array.shape[2] if array.ndim == 3 else 0
   if array.dtype.kind != "u" or array.dtype.itemsize > 2 or channels not in _PNG_COLOR or 0 in array.shape:

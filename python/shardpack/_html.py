@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 import html
 import os
-import struct
-import zlib
 from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
 from ._columns import Array
+from ._encode import png
 from ._errors import Error
 from ._memory import import_numpy
 
@@ -112,19 +111,5 @@ def _image(pixels: Any, dataset: Dataset, number: int) -> str:
   style = f"width:{_SIDE}px;height:{_SIDE}px;margin:0 2px 0 0;display:inline-block;vertical-align:middle"
   if pixels is None:
     return f"<span style='{style};background:#ddd' title='{key}: cannot be decoded'></span>"
-  data = base64.b64encode(png(pixels)).decode()
+  data = base64.b64encode(png(pixels, "a thumbnail")).decode()
   return f"<img style='{style}' title='{key}' alt='{key}' src='data:image/png;base64,{data}'>"
-
-
-def png(pixels: Array) -> bytes:
-  """A PNG of uint8 [height, width, 3]."""
-  height, width, _ = pixels.shape
-  numpy = import_numpy()
-  rows = numpy.zeros((height, 1 + 3 * width), numpy.uint8)  # each begins with the number of its filter, none
-  rows[:, 1:] = pixels.reshape(height, -1)
-
-  def chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-  head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-  return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows.tobytes(), 6)) + chunk(b"IEND", b"")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
+from ._arguments import Path
 from ._dataset import Dataset
 
-Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Source = Union[Path, Sequence[Union[Path, Dataset]], Dataset]
 
 

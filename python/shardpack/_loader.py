@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
 from . import _c, _resume
@@ -16,7 +17,7 @@ from ._device import Device
 from ._errors import Error, OptionError
 from ._frameworks import FRAMEWORKS
 from ._library import Handle, call, library, made
-from ._options import c_text, choice, flag, names, of_type, signed, whole
+from ._options import c_text, choice, cursor_text, flag, names, of_type, signed, whole
 from ._order import Order
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class Loader(Batches):
     choice(to, "to", FRAMEWORKS)
     look = Look(dataset, to, flag(cut, "cut"), tuple(decode_fields or ()))
     state = cursor if isinstance(cursor, Mapping) else None
-    text = None if state is not None else _cursor_text(cursor)
+    given = None if state is not None else cursor_text(cursor)
+    text = None if given is None else os.fsdecode(given)
     try:
       handle = self._opened(order, whole(epochs, "epochs"), None, text)
     except OptionError as refused:
@@ -101,7 +103,7 @@ class Loader(Batches):
       self.load_state_dict(state)
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
-    self._options.cursor, self._options.epochs = None if cursor is None else cursor.encode(), epochs
+    self._options.cursor, self._options.epochs = None if cursor is None else c_text(cursor, "cursor"), epochs
     handle: Handle = made(end_loader, library.loader_open, self._dataset._handle, order._handle, self._options)
     if place and place != (0, 0):
       call(library.loader_seek, handle, *place)
@@ -163,13 +165,6 @@ def _mask_fields(fields: Optional[Mapping[str, str]], decode: Optional[Decode]) 
   if decode is None:
     raise OptionError("decode_fields needs a Decode, whose crop and flip masks share")
   return names(list(fields), "decode_fields")
-
-
-def _cursor_text(cursor: Any) -> Optional[str]:
-  """With the white space that a file may have added."""
-  if cursor is None:
-    return None
-  return str(c_text(of_type(cursor, (str, bytes), "cursor").strip(), "cursor").decode("utf-8", "surrogateescape"))
 
 
 def _refusal(refused: OptionError, text: Optional[str], dataset: Dataset, order: Order) -> Exception:

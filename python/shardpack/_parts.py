@@ -90,7 +90,8 @@ def end(path: bytes, worker: int) -> None:
 
 def check_ended(path: bytes) -> None:
   """StateError names the workers that have begun and not ended."""
-  begun, ended = set(), set()
+  begun: set[int] = set()
+  ended: set[int] = set()
   for found in filter(None, map(_of_worker, _names(path))):
     (ended if found[2] == _ENDED else begun).add(int(found[1]))
   if begun - ended:

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any, Optional
 
 from . import _c
-from ._capsules import is_ours_alone
+from ._capsules import Exports, is_ours_alone, new_capsule
 from ._library import call, library
 
 _CPU, _CUDA = 1, 2  # DLPack's numbers
@@ -15,7 +15,6 @@ _CPU, _CUDA = 1, 2  # DLPack's numbers
 _LEGACY, _VERSIONED = (b"dltensor", 56, 24), (b"dltensor_versioned", 16, 56)
 
 _python = ctypes.pythonapi
-_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", _python))
 _has_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _python))
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -34,7 +33,7 @@ class _Export:
     self._name, place, _ = kind
     self._managed = managed
     self._deleter = _Deleter(ctypes.c_void_p.from_address(managed + place).value or 0)
-    self.capsule = _new_capsule(managed, self._name, None)
+    self.capsule = new_capsule(managed, self._name, None)
 
   def over(self) -> bool:
     """False while somebody else has the capsule and may still take its content."""
@@ -48,18 +47,12 @@ class _Export:
     return True
 
 
-_exports: set[_Export] = set()  # those that may not be over
+_exports = Exports()
 
 
 def drop_untaken() -> None:
   """Before there are more exports, and before a loader waits for memory."""
-  for export in list(_exports):
-    try:
-      _exports.remove(export)
-    except KeyError:  # another thread looks at it
-      continue
-    if not export.over():
-      _exports.add(export)
+  _exports.drop_untaken()
 
 
 class Tensor:

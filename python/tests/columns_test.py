@@ -18,7 +18,7 @@ import example_shards
 import numpy
 import PIL.Image
 import shardpack
-from shardpack import _arrow, _html
+from shardpack import _arrow, _encode
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 COLUMNS = {"labels": numpy.int64, "keys": object, "paths": object, "widths": numpy.uint32, "heights": numpy.uint32, "sizes": numpy.uint64,
@@ -199,7 +199,7 @@ class StreamTest(unittest.TestCase):
 
   def kept(self):
     gc.collect()
-    _arrow._drop_untaken()
+    _arrow._exports.drop_untaken()
     _arrow.drop_released()
     return len(_arrow._kept)
 
@@ -343,7 +343,7 @@ class HtmlTest(unittest.TestCase):
 
   def test_png(self):
     pixels = numpy.random.default_rng(0).integers(0, 255, (5, 9, 3), numpy.uint8)
-    numpy.testing.assert_array_equal(numpy.asarray(PIL.Image.open(io.BytesIO(_html.png(pixels)))), pixels)
+    numpy.testing.assert_array_equal(numpy.asarray(PIL.Image.open(io.BytesIO(_encode.png(pixels, "pixels")))), pixels)
 
 
 if __name__ == "__main__":

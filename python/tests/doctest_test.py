@@ -21,7 +21,6 @@ import example_shards
 import shardpack
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
-os.environ.setdefault("SHARDPACK_PACK", os.path.abspath("cli/pack"))  # where Bazel puts it
 ADAPTERS = [name for name in sys.argv[1:] if not name.startswith("-")]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # An array's or a view's shape: [n], [n, 4], [k, 4], [height, width, channels].
@@ -107,7 +106,7 @@ class Examples(unittest.TestCase):
         for name in ("photos", "shards"):
           shutil.copytree(name, WORK / "original" / name)
       else:
-        example_shards.make(WORK / "original", os.environ["SHARDPACK_PACK"])
+        example_shards.make(WORK / "original")
 
   def test_every_example(self):
     finder = doctest.DocTestFinder(exclude_empty=True)

@@ -1,15 +1,17 @@
 """The dataset that examples use: 60 drawings of 3 classes (cat, dog, owl), splits train (48) and val (12), with boxes (json) and a
 caption (txt). A quarter of them are PNG. The same arguments give the same bytes.
 
-  example_shards.make(folder, pack='cli/pack')   # folder/photos and folder/shards
+  example_shards.make(folder)   # folder/photos and folder/shards
 """
 
 import json
+import os
 import pathlib
 import subprocess
 
 CLASSES = ("cat", "dog", "owl")
 EACH = 20
+PACK = os.environ.setdefault("SHARDPACK_PACK", os.path.abspath("cli/pack"))  # where Bazel puts it
 
 
 def drawing(label, number):
@@ -38,7 +40,7 @@ def write_photos(folder):
       (place / f"{number:03d}.txt").write_text(f"{'an' if name[0] in 'aeiou' else 'a'} {name}, number {number}")
 
 
-def make(folder, pack="cli/pack"):
+def make(folder, pack=PACK):
   folder = pathlib.Path(folder)
   write_photos(folder / "photos")
   subprocess.run([pack, folder / "photos", "-o", folder / "shards", "-q", "--fields", "json,txt", "--image-field", "img",

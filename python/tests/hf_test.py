@@ -8,7 +8,6 @@ import tempfile
 import unittest
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
-os.environ.setdefault("SHARDPACK_PACK", os.path.abspath("cli/pack"))  # where Bazel puts it
 os.environ.update(HF_HOME=str(WORK / "hf"), HF_DATASETS_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1")
 
 # pylint: disable=wrong-import-position
