@@ -57,6 +57,13 @@ ROWS = {
     "dataloader": ("torch's DataLoader over a Dataset, encoded images of 0.9 KB, against the same over ImageFolder", 5, lambda: [
         ours(RAW, "torch", "dataloader", "small-webdataset", 256, 4),
         Program(RAW, "ImageFolder", "torch", "read_imagefolder.py", "bytes", "small", 256, 3)]),
+    "counted": ("the same with images that stay in the workers, as with decoding there", 5, lambda: [
+        ours(RAW, "torch", "counted", "small-webdataset", 256, 4),
+        Program(RAW, "ImageFolder", "torch", "read_imagefolder.py", "counted", "small", 256, 3)]),
+    "dataloader-limit": ("torch's DataLoader over a Dataset against the same over samples in memory: its own limit", 0.9, lambda: [
+        ours(RAW, "torch", "dataloader", "small-webdataset", 256, 4), ours(RAW, "torch", "held-dataloader", "small-webdataset", 256, 4)]),
+    "grain-limit": ("Grain over our source against the same over samples in memory: its own limit", 0.9, lambda: [
+        ours(RAW, "grain", "grain", "small-webdataset", 250, 4), ours(RAW, "grain", "held-grain", "small-webdataset", 250, 4)]),
     "grain": ("Grain over our source, encoded images of 0.9 KB, against Grain over ArrayRecord", 10, lambda: [
         ours(RAW, "grain", "grain", "small-webdataset", 250, 4),
         Program(RAW, "ArrayRecord", "grain", "../peers/read_grain.py", "batches", "small-array_record", 250, 3)]),
@@ -142,7 +149,7 @@ def main():
   parser.add_argument("--prepare", action="store_true", help="only make what the rows need")
   arguments = parser.parse_args()
   names = arguments.rows or [*ROWS, "columns"]
-  pack = peers.end_to_end.find_pack(arguments.pack)
+  pack = peers.end_to_end.find_program(arguments.pack, "//cli:pack")
   module = str(pathlib.Path(arguments.module or bazel_bin() / "python" / "site").resolve())
   work = pathlib.Path(arguments.work).resolve()
   work.mkdir(parents=True, exist_ok=True)

@@ -16,12 +16,21 @@ def taken(samples):
   return [image for image, _ in samples], [label for _, label in samples]
 
 
+def counted(samples):
+  """See read_shardpack.py."""
+  if not all(image[0] for image, _ in samples):
+    raise SystemExit("not a JPEG")
+  return len(samples), sum(len(image) for image, _ in samples), sum(label for _, label in samples)
+
+
 class Bytes:
+
+  collate = staticmethod(taken)
 
   def __init__(self, options):
     dataset = torchvision.datasets.ImageFolder(options.dataset, loader=read)
     self.loader = torch.utils.data.DataLoader(dataset, options.batch, shuffle=True, num_workers=options.threads, persistent_workers=True,
-                                              prefetch_factor=4, collate_fn=taken)
+                                              prefetch_factor=4, collate_fn=self.collate)
 
   def batches(self, _):
     return self.loader
@@ -33,4 +42,12 @@ class Bytes:
     return len(images), sum(map(len, images)), sum(labels)
 
 
-measure.main(f"{torchvision.__version__} with torch {torch.__version__}", {"bytes": Bytes})
+class Counted(Bytes):
+
+  collate = staticmethod(counted)
+
+  def consume(self, batch):
+    return batch
+
+
+measure.main(f"{torchvision.__version__} with torch {torch.__version__}", {"bytes": Bytes, "counted": Counted})

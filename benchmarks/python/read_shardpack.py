@@ -42,13 +42,25 @@ def taken(samples):
   return [sample.image for sample in samples], [sample.label for sample in samples]
 
 
+def counted(samples):
+  """Of images that the worker itself uses, as one that decodes: what `consume` checks, and not the bytes."""
+  if not all(sample.image[0] for sample in samples):
+    raise SystemExit("not a JPEG")
+  return len(samples), sum(len(sample.image) for sample in samples), sum(sample.label for sample in samples)
+
+
 class DataLoader:
   """torch's DataLoader with worker processes over a Dataset."""
 
+  collate = staticmethod(taken)
+
   def __init__(self, options):
     import torch.utils.data  # pylint: disable=import-outside-toplevel
-    self.loader = torch.utils.data.DataLoader(shardpack.Dataset(options.dataset), options.batch, shuffle=True, num_workers=options.threads,
-                                              persistent_workers=True, prefetch_factor=4, collate_fn=taken)
+    self.loader = torch.utils.data.DataLoader(self.dataset(options), options.batch, shuffle=True, num_workers=options.threads,
+                                              persistent_workers=True, prefetch_factor=4, collate_fn=self.collate)
+
+  def dataset(self, options):
+    return shardpack.Dataset(options.dataset)
 
   def batches(self, _):
     return self.loader
@@ -60,13 +72,41 @@ class DataLoader:
     return len(images), sum(map(len, images)), sum(labels)
 
 
+class Counted(DataLoader):
+  """The same, with images that stay in the workers."""
+
+  collate = staticmethod(counted)
+
+  def consume(self, batch):
+    return batch
+
+
+class Held(list):
+  """Samples that lie in memory already: what is left is the framework's own time."""
+
+  def __init__(self, dataset):
+    super().__init__(dataset.__getitems__(range(len(dataset))))
+
+  def __getitems__(self, ids):
+    return [self[i] for i in ids]
+
+
+class HeldDataLoader(DataLoader):
+
+  def dataset(self, options):
+    return Held(super().dataset(options))
+
+
 class Grain:
   """Grain with its reading threads over our source, as ../peers/read_grain.py over ArrayRecord."""
 
   def __init__(self, options):
     import grain  # pylint: disable=import-outside-toplevel
     from shardpack.adapters.grain import Source  # pylint: disable=import-outside-toplevel
-    self.grain, self.options, self.source = grain, options, Source(shardpack.Dataset(options.dataset))
+    self.grain, self.options, self.source = grain, options, self.held(Source(shardpack.Dataset(options.dataset)))
+
+  def held(self, source):
+    return source
 
   def batches(self, epoch):
     dataset = self.grain.MapDataset.range(len(self.source)).shuffle(seed=epoch)
@@ -79,4 +119,11 @@ class Grain:
     return len(batch), sum(len(sample["image"]) for sample in batch), sum(sample["label"] for sample in batch)
 
 
-measure.main(shardpack.__version__, {"pixels": Pixels, "bytes": Bytes, "dataloader": DataLoader, "grain": Grain})
+class HeldGrain(Grain):
+
+  def held(self, source):
+    return Held(source)
+
+
+measure.main(shardpack.__version__, {"pixels": Pixels, "bytes": Bytes, "dataloader": DataLoader, "counted": Counted,
+                                    "held-dataloader": HeldDataLoader, "grain": Grain, "held-grain": HeldGrain})

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import _c
-from ._errors import NotFoundError
+from ._errors import Error, NotFoundError
 from ._library import Handle, call, library, text_of
 from ._memory import Memory, import_numpy
 
@@ -17,6 +18,8 @@ Texts = Tuple[Array, Array]  # ends, bytes: a text begins where the one before i
 
 KEY = (_c.COLUMN_KEY_ENDS, _c.COLUMN_KEY_TEXT)
 PATH = (_c.COLUMN_PATH_ENDS, _c.COLUMN_PATH_TEXT)
+# Fewer are verified before a thread has started.
+_SAMPLES_FOR_THREADS = 100_000
 _DTYPES = {"q": "<i8", "Q": "<u8", "B": "u1"}
 _IMAGE = {"names": ["width", "height", "orientation"], "formats": ["<u4", "<u4", "u1"], "offsets": [0, 4, 12], "itemsize": 16}
 
@@ -56,6 +59,31 @@ class Columns:
     if field is None:
       self._views[shard, column] = view
     return view
+
+  def _verify(self) -> None:
+    """Looks at all indexes once, with as many threads as may run: the library verifies each with the first look, outside of the
+    interpreter's lock. What is damaged is an error for whoever reads it."""
+    waiting = [shard for shard in range(self._count) if (shard, _c.COLUMN_LABEL) not in self._views]
+    threads = min(len(os.sched_getaffinity(0)), len(waiting))
+    if threads < 2 or sum(self.shards[shard].records for shard in waiting) < _SAMPLES_FOR_THREADS:
+      return
+    def verify(first: int) -> None:
+      for shard in waiting[first::threads]:
+        try:
+          self.view(shard, _c.COLUMN_LABEL)
+        except Error:
+          pass
+    started = []
+    for first in range(1, threads):
+      thread = threading.Thread(target=verify, args=(first,), daemon=True)
+      try:
+        thread.start()
+      except RuntimeError:  # no further thread is allowed
+        break
+      started.append(thread)
+    verify(0)
+    for thread in started:
+      thread.join()
 
   def text(self, shard: int, record: int, kind: Tuple[int, int]) -> str:
     """A record's key or path, without NumPy."""
@@ -128,6 +156,7 @@ class Columns:
   def kept(self, name: Any, make: Callable[[], Any]) -> Any:
     """Of two threads that make it, both results are good."""
     if name not in self._joined:
+      self._verify()
       self._joined[name] = make()
     return self._joined[name]
 

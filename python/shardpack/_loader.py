@@ -88,8 +88,7 @@ class Loader(Batches):
     self._dataset, self._decode, self._device = dataset, decode, device  # the options point into them
     choice(to, "to", FRAMEWORKS)
     look = Look(dataset, to, flag(cut, "cut"), tuple(decode_fields or ()))
-    state = cursor if isinstance(cursor, Mapping) else None
-    given = None if state is not None else cursor_text(cursor)
+    state, given = (cursor, None) if isinstance(cursor, Mapping) else (None, cursor_text(cursor))
     text = None if given is None else os.fsdecode(given)
     try:
       handle = self._opened(order, whole(epochs, "epochs"), None, text)

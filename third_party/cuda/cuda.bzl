@@ -22,6 +22,8 @@ def _cuda_object_impl(ctx):
         args.add("-lineinfo")
     for architecture in ctx.attr._architectures[BuildSettingInfo].value.split(","):
         args.add_all(_generate_code(architecture))
+    # nvcc names what it writes in /tmp by its process number, which two sandboxes share.
+    args.add("--objdir-as-tempdir")
     args.add_all(ctx.attr.nvcc_options)
     args.add("-I.")
     args.add_all(depset(transitive = [context.quote_includes, context.includes]), before_each = "-I")
