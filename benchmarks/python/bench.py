@@ -119,12 +119,12 @@ def write_tiny_images(folder):
       os.link(first, place / f"{number:04d}.png")
 
 
-def columns(work, pack, module):
+def columns(work, pack, module, python):
   lines = []
   for out in make_imagenet_index(work, pack):
     runs = []
     for _ in range(5):
-      printed = subprocess.run([sys.executable, HERE / "columns.py", out], check=True, stdout=subprocess.PIPE, text=True,
+      printed = subprocess.run([python, HERE / "columns.py", out], check=True, stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "PYTHONPATH": module}).stdout
       runs.append(json.loads(printed))
     middle = {key: statistics.median(run[key] for run in runs) for key in ("open_ms", "first_ms", "again_ms", "sum_ms")}
@@ -159,7 +159,8 @@ def main():
   os.environ["PYTHONPATH"] = f"{module}:{HERE.parent / 'peers'}"
   made = {name: ROWS[name][2]() for name in names if name != "columns"}
   loaders = [loader for each in made.values() for loader in each]
-  places, failed = peers.environments({loader.family for loader in loaders if loader.family})
+  # torch's has NumPy, for the columns.
+  places, failed = peers.environments({"torch", *(loader.family for loader in loaders if loader.family)})
   places["failed"] = failed
   if "cpp" in names:
     places["loader_bench"] = peers.find_loader_bench(arguments.loader_bench)
@@ -177,7 +178,7 @@ def main():
     print("| images a second | ours | theirs | ratio | min .. max | to reach | |\n|---|---|---|---|---|---|---|")
     print("\n".join(lines))
   if "columns" in names:
-    print("\n".join(columns(work, pack, module)))
+    print("\n".join(columns(work, pack, module, places["torch"])))
 
 
 def bazel_bin():
