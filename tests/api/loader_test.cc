@@ -260,7 +260,8 @@ size_t Threads() {
 
 TEST_F(ApiLoaderTest, AHungReadKeepsCloseWaitingAndNotRelease) {
 #ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "the test takes its hooks away while the thread that ends the loader may use them";
+  GTEST_SKIP()
+      << "the test takes its hooks away while the thread that ends the loader may use them";
 #endif
   Make();
   Gate::Shut();
