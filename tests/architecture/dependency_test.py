@@ -23,10 +23,11 @@ ALLOWED = {
     "formats/webdataset": {"formats/core", "formats/io", "formats/tar"},
     "formats": {"formats/*", "formats/core", "formats/io", "formats/webdataset"},
     "images": {"formats/core:image_info", "formats/io:enum_words", "formats/io:status_macros"},
-    "readers": {"formats/core", "formats/io", "images"},
+    "augment": {"formats/io:enum_words", "formats/io:status_macros", "images"},
+    "readers": {"augment", "formats/core", "formats/io", "images"},
     "converters": {"formats/core", "formats/io", "formats/tar", "images", "readers"},
     "validators": {"formats/core", "formats/io", "images"},
-    "cuda": {"formats/core", "formats/io", "images", "readers"},
+    "cuda": {"augment", "formats/core", "formats/io", "images", "readers"},
     "examples": {"api", "cuda", "readers"},
     # Whole commands as calls of a library: what cli/ and python/ call.
     "jobs": {"converters", "formats", "formats/core", "formats/io", "readers", "validators"},
