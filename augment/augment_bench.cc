@@ -44,7 +44,7 @@ void DrawAndApply(benchmark::State& state, const std::string& text) {
   uint64_t id = 0;
   for (auto _ : state) {
     pixels = picture;
-    plan->Draw({1, 0, id++}, 0, kSide, kSide, program);
+    plan->Draw({1, 0, id++}, kSide, kSide, program);
     if (!runner.Apply(program, {pixels.data(), kSide, kSide, 3, size_t{kSide} * 3}).ok())
       state.SkipWithError("cannot be applied");
   }

@@ -12,15 +12,15 @@
 namespace shardpack {
 namespace {
 
-// Random numbers of a group, where those of view 65,535 of the sample with its number would lie.
 class GroupRandom {
  public:
-  GroupRandom(uint64_t seed, uint64_t epoch, uint64_t group) : identity_{seed, epoch, group} {}
-  uint64_t Next() { return SampleRandom(identity_, kFirst + drawn_++); }
+  GroupRandom(uint64_t seed, uint64_t epoch, uint64_t group)
+      : identity_{seed, epoch, group, kGroups} {}
+  uint64_t Next() { return SampleRandom(identity_, drawn_++); }
   double Unit() { return RandomUnit(Next()); }
 
  private:
-  static constexpr uint64_t kFirst = uint64_t{0xFFFF} << 48;
+  static constexpr uint16_t kGroups = 0xFFFF;  // no sample has so many views
   const SampleIdentity identity_;
   uint64_t drawn_ = 0;
 };
@@ -73,6 +73,12 @@ PixelRegion CutBox(double lambda, uint32_t width, uint32_t height, GroupRandom& 
 }
 
 }  // namespace
+
+std::string MixOptions::ToText() const {
+  return absl::StrCat("mix/1 mixup=", NumberText(mixup_alpha), " cutmix=", NumberText(cutmix_alpha),
+                      " p=", NumberText(probability), " share=", NumberText(cutmix_share),
+                      " group=", group, " classes=", classes, " smoothing=", NumberText(smoothing));
+}
 
 absl::Status CheckMixOptions(const MixOptions& options, uint32_t global_batch) {
   const auto refuse = [](std::string_view what, double value, std::string_view wanted) {

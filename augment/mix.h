@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "absl/status/status.h"
 #include "images/pixels/pixels.h"
@@ -32,6 +33,8 @@ struct MixOptions {
   uint32_t classes = 0;
   double smoothing = 0;  // label smoothing: this much is spread over all classes
 
+  // Of all that decides what is drawn and mixed, for digests.
+  std::string ToText() const;
   bool mixes() const { return mixup_alpha > 0 || cutmix_alpha > 0; }
   friend bool operator==(const MixOptions&, const MixOptions&) = default;
 };

@@ -62,10 +62,10 @@ bool AugmentPlan::MayWarp() const {
                      [](const PlanStep& step) { return step.MayWarp(); });
 }
 
-void AugmentPlan::Draw(const SampleIdentity& sample, uint16_t view, uint32_t width, uint32_t height,
+void AugmentPlan::Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
                        SampleProgram& program) const {
   program.operations.clear();
-  for (const PlanStep& step : steps_) step.Draw(sample, view, width, height, program);
+  for (const PlanStep& step : steps_) step.Draw(sample, width, height, program);
 }
 
 }  // namespace shardpack

@@ -3,7 +3,7 @@
 //   absl::StatusOr<AugmentPlan> plan = AugmentPlan::Parse(
 //       "augment/1 color_jitter(b=.4, c=.4, s=.4, h=.1) rand_augment(n=2, m=9) erase(p=.25)");
 //   SampleProgram program;
-//   plan->Draw({seed, epoch, id}, view, 224, 224, program);   // "hue(0.03) ... rotate(-9) equalize"
+//   plan->Draw({seed, epoch, id}, 224, 224, program);   // "hue(0.03) ... rotate(-9) equalize"
 //
 // A draw is a pure function of its arguments: a sample gets the same program on any thread, rank
 // and processor. The text's version fixes every definition. Steps:
@@ -57,8 +57,8 @@ class AugmentPlan {
   bool empty() const { return steps_.empty(); }
   // Whether a step may move pixels after the crop.
   bool MayWarp() const;
-  // `view`: which of several versions of one sample; width and height of the result.
-  void Draw(const SampleIdentity& sample, uint16_t view, uint32_t width, uint32_t height,
+  // Width and height are those of the result.
+  void Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
             SampleProgram& program) const;
 
  private:

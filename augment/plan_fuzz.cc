@@ -36,7 +36,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = shardpack::AugmentPlan::Parse(plan->ToText());
     Check(again.ok() && again->ToText() == plan->ToText());
     shardpack::SampleProgram program;
-    plan->Draw({1, 2, size}, 0, 9, 7, program);
+    plan->Draw({1, 2, size}, 9, 7, program);
     for (const shardpack::Operation& operation : program.operations) Check(operation.Check().ok());
     Apply(program);
   }

@@ -376,10 +376,10 @@ bool PlanStep::MayWarp() const {
          kind == StepKind::kAutoAugment || (kind == StepKind::kOperation && IsWarp(operation));
 }
 
-void PlanStep::Draw(const SampleIdentity& sample, uint16_t view, uint32_t width, uint32_t height,
+void PlanStep::Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
                     SampleProgram& program) const {
   if (sample.epoch < first_epoch || sample.epoch > last_epoch) return;
-  const StepRandom random(sample, view, stream);
+  const StepRandom random(sample, stream);
   if (probability < 1 && RandomUnit(random(0)) >= probability) return;
   switch (kind) {
     case StepKind::kOperation:

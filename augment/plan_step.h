@@ -1,7 +1,7 @@
 // PlanStep: one step of an AugmentPlan, read from its text and drawn for a sample.
 //
 //   absl::StatusOr<PlanStep> step = PlanStep::Make(call, place);
-//   step->Draw({sample, view, step->stream}, 224, 224, program);
+//   step->Draw({seed, epoch, id}, 224, 224, program);
 //
 // Lifetime, thread-safety, errors and units: as AugmentPlan (augment/plan.h).
 #ifndef SHARDPACK_AUGMENT_PLAN_STEP_H_
@@ -38,11 +38,11 @@ struct ValueRange {
   friend bool operator==(const ValueRange&, const ValueRange&) = default;
 };
 
-// Numbered random numbers of one step for one sample. Below 2^16, view 0, lie those of the crop.
+// Numbered random numbers of one step for one sample. Below 2^16 lie those of the crop.
 class StepRandom {
  public:
-  StepRandom(const SampleIdentity& sample, uint16_t view, uint32_t stream)
-      : sample_(sample), base_(uint64_t{view} << 48 | (uint64_t{stream} + 1) << 16) {}
+  StepRandom(const SampleIdentity& sample, uint32_t stream)
+      : sample_(sample), base_((uint64_t{stream} + 1) << 16) {}
   uint64_t operator()(uint32_t draw) const { return SampleRandom(sample_, base_ | draw); }
 
  private:
@@ -68,7 +68,7 @@ struct PlanStep {
   static absl::StatusOr<PlanStep> Make(const TextCall& call, uint32_t place);
   std::string ToText() const;
   bool MayWarp() const;
-  void Draw(const SampleIdentity& sample, uint16_t view, uint32_t width, uint32_t height,
+  void Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
             SampleProgram& program) const;
 };
 

@@ -44,7 +44,7 @@ uint64_t SampleRandom(const SampleIdentity& sample, uint64_t n) {
   uint64_t state = Mix(sample.seed + kGolden);
   state = Mix((state ^ sample.epoch) + kGolden);
   state = Mix((state ^ sample.id) + kGolden);
-  return Mix(state + (n + 1) * kGolden);
+  return Mix(state + ((uint64_t{sample.view} << 48) + n + 1) * kGolden);
 }
 
 double RandomUnit(uint64_t random) { return static_cast<double>(random >> 11) * 0x1p-53; }

@@ -12,12 +12,14 @@
 
 namespace shardpack {
 
-// The inputs of a sample's random numbers.
+// The inputs of a sample's random numbers. `view`: which of several versions of one sample.
 struct SampleIdentity {
   uint64_t seed = 0, epoch = 0, id = 0;
+  uint16_t view = 0;
 };
 
-// The n-th 64-bit random number of a sample: SplitMix64's finalizer over a mix of the three inputs.
+// The n-th 64-bit random number of a sample, n below 2^48: SplitMix64's finalizer over a mix of the
+// inputs.
 uint64_t SampleRandom(const SampleIdentity& sample, uint64_t n);
 
 // A number in [0, 1), from the upper 53 bits.

@@ -27,6 +27,7 @@ struct HostBatch::Content {
   std::vector<Bytes> bytes;  // [field * slots + slot]; data() == nullptr: absent
   std::vector<Bytes> slabs;
   std::optional<PixelBatch> pixels;
+  std::optional<MixedBatch> mixed;
   std::vector<MaskBatch> masks;
   SlabLease lease;
   SlabLease pixel_lease;  // pixels, then masks

@@ -32,6 +32,7 @@ std::span<const Bytes> HostBatch::slabs() const { return content_->slabs; }
 const PixelBatch* HostBatch::pixels() const {
   return content_->pixels ? &*content_->pixels : nullptr;
 }
+const MixedBatch* HostBatch::mixed() const { return content_->mixed ? &*content_->mixed : nullptr; }
 std::span<const MaskBatch> HostBatch::masks() const { return content_->masks; }
 
 }  // namespace shardpack

@@ -40,13 +40,22 @@ struct SampleStatus {
   std::string why = {};    // if substituted: what was wrong with it, with shard, key and offset
 };
 
-// Decoded images of equal size, contiguous.
+// Decoded images of equal size, contiguous: all slots of the first view, then of the second, ...
 struct PixelBatch {
   std::span<const std::byte> bytes;
   size_t sample_bytes = 0;
+  uint32_t views = 1;
   uint32_t height = 0, width = 0, channels = 0;
   PixelType type = PixelType::kU8;
   PixelLayout layout = PixelLayout::kNhwc;
+};
+
+// What LoaderOptions::mix did, per slot.
+struct MixedBatch {
+  uint32_t classes = 0;
+  std::vector<float> soft_labels;  // [slots, classes]; a slot without a label, and padding: zeros
+  std::vector<uint64_t> partners;  // the id of the other sample; kPaddingId if there is none
+  std::vector<float> weights;      // the other sample's share of the label
 };
 
 // The decoded masks of one field: [slots, height, width] of the pixels, a byte each, contiguous.
@@ -80,6 +89,7 @@ class HostBatch {
   // The used part of each slab or run of slabs; each takes one copy to a device.
   std::span<const Bytes> slabs() const;
   const PixelBatch* pixels() const;  // nullptr without a decoder
+  const MixedBatch* mixed() const;   // nullptr without LoaderOptions::mix
   // In the order of LoaderOptions::mask_fields. 0 where the sample has no such field.
   std::span<const MaskBatch> masks() const;
 

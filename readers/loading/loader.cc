@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
 #include "readers/loading/loader_core.h"
@@ -34,6 +35,35 @@ absl::Status AddMaskFields(LoaderOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckPixelOptions(const LoaderOptions& options, uint32_t global_batch,
+                               uint32_t slots) {
+  const bool mixes = options.mix && options.mix->mixes();
+  if (options.views < 1 || options.views > 64)
+    return absl::InvalidArgumentError(absl::StrCat("views is ", options.views, "; it is 1 to 64"));
+  if (!options.decode && (!options.augment.empty() || options.views > 1 || options.mix)) {
+    return absl::InvalidArgumentError("augmentation, views and mixing need decoding");
+  }
+  if (!options.mask_fields.empty() && (options.augment.MayWarp() || options.views > 1 || mixes)) {
+    return absl::InvalidArgumentError(
+        "masks follow the crop and flip alone: not operations that move pixels, views or mixing");
+  }
+  if (!options.mix) return absl::OkStatus();
+  if (options.views > 1) return absl::InvalidArgumentError("mixing is for one view");
+  RETURN_IF_ERROR(CheckMixOptions(*options.mix, global_batch));
+  if (slots % options.mix->group == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("mix: groups of ", options.mix->group,
+                                                 " do not divide a rank's ", slots, " samples"));
+}
+
+// Of what cursors remember; 0 for none.
+uint32_t AugmentDigest(const LoaderOptions& options) {
+  if (options.augment.empty() && !options.mix && options.views == 1) return 0;
+  std::string text = absl::StrCat(options.augment.ToText(), " views ", options.views);
+  if (options.mix) absl::StrAppend(&text, " ", options.mix->ToText());
+  const uint64_t hash = Xxh3_64(AsBytes(text));
+  return std::max(static_cast<uint32_t>(hash ^ hash >> 32), uint32_t{1});
+}
+
 }  // namespace
 
 // Half of the memory is for pixels and masks; if they do not fit, fewer batches are read ahead.
@@ -47,14 +77,16 @@ absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOpt
         absl::StrCat("decoding needs the field ", std::string(kImageField), " among the fields"));
   }
   decoding->field = static_cast<size_t>(field - options.fields.begin());
-  ASSIGN_OR_RETURN(std::unique_ptr<BatchDecoder> decoder,
-                   BatchDecoder::Create(*options.decode, options.augment_seed));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<BatchDecoder> decoder,
+      BatchDecoder::Create(
+          {.pixels = *options.decode, .augment = options.augment, .seed = options.augment_seed}));
   decoding->decoder = std::move(decoder);
   for (const std::string& name : options.mask_fields) {
     const auto mask = std::find(options.fields.begin(), options.fields.end(), name);
     decoding->masks.push_back(static_cast<size_t>(mask - options.fields.begin()));
   }
-  decoding->pixel_bytes = Aligned(decoding->decoder->sample_bytes() * slots);
+  decoding->pixel_bytes = Aligned(decoding->decoder->sample_bytes() * slots * options.views);
   decoding->mask_bytes = Aligned(decoding->decoder->mask_bytes() * slots);
   const size_t batch_bytes = decoding->pixel_bytes + decoding->masks.size() * decoding->mask_bytes;
   const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);
@@ -73,6 +105,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
                                                    " samples, the dataset has ", dataset.size()));
   }
   RETURN_IF_ERROR(AddMaskFields(options));
+  RETURN_IF_ERROR(CheckPixelOptions(options, global_batch, rank.slots(global_batch)));
   if (options.threads <= 0) options.threads = AvailableCores();
   options.prefetch_batches = std::min(options.prefetch_batches, kMaxPrefetch);
   const uint32_t slots = rank.slots(global_batch);
@@ -97,8 +130,9 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
                                     .memory_bytes = options.memory_bytes,
                                     .map_warm_shards = options.map_warm_shards},
                                    memory));
+  const uint32_t augment = AugmentDigest(options);
   auto core = std::make_unique<Core>(std::move(order), rank, std::move(options), std::move(fetcher),
-                                     identity, std::move(decoding));
+                                     identity, augment, std::move(decoding));
   RETURN_IF_ERROR(core->Start(cursor));
   return Loader(std::move(core));
 }

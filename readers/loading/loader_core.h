@@ -70,12 +70,13 @@ class Loader::Core {
  public:
   // If `decoding` is null, batches hold the encoded bytes.
   Core(Order order, Rank rank, LoaderOptions options, Fetcher fetcher, Digest dataset,
-       std::unique_ptr<Decoding> decoding)
+       uint32_t augment, std::unique_ptr<Decoding> decoding)
       : order_(std::move(order)),
         rank_(rank),
         options_(std::move(options)),
         fetcher_(std::move(fetcher)),
         dataset_(dataset),
+        augment_(augment),
         decoding_(std::move(decoding)) {}
   ~Core();
 
@@ -134,6 +135,11 @@ class Loader::Core {
                           size_t from_slot, const ImageInfo& info);
   absl::Status DecodeFields(Pending& batch, uint32_t slot, const HostBatch::Content& from,
                             size_t from_slot, const ImageInfo& info);
+  // All samples of a group, mixed; adds what cannot be decoded to `bad`.
+  void DecodeGroup(Pending& batch, size_t first, std::vector<BadRead>& bad);
+  MixDraw DrawGroup(const Pending& batch, size_t first) const;
+  void FillMixed(Pending& batch);
+  absl::Status AboutSample(const absl::Status& why, uint64_t id) const;
   void Complete(Pending& batch);
   absl::Status MendBadSamples(Pending& batch);
   absl::Status Substitute(Pending& batch, uint32_t slot, const absl::Status& why);
@@ -145,6 +151,7 @@ class Loader::Core {
   const LoaderOptions options_;
   const Fetcher fetcher_;
   const Digest dataset_;
+  const uint32_t augment_;  // as in cursors
   const std::unique_ptr<const Decoding> decoding_;
   const pid_t process_ = ::getpid();
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
