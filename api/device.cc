@@ -116,6 +116,11 @@ absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_dev
         "masks are not copied to a device: use the batches of this loader, or leave out "
         "decode_fields");
   }
+  if (plan.options.views > 1 || plan.options.mix) {
+    return absl::UnimplementedError(
+        "several views and mixed samples are not copied to a device: use the batches of this "
+        "loader");
+  }
   if (plan.device != device->device) {
     return absl::InvalidArgumentError(
         plan.device == nullptr

@@ -125,6 +125,19 @@ absl::StatusOr<OrderSpec> OrderSpecOf(uint64_t samples, const shardpack_order_op
   return spec;
 }
 
+absl::StatusOr<MixOptions> MixOf(const shardpack_mix* mix) {
+  RETURN_IF_ERROR(NotNull(mix, "mix"));
+  ASSIGN_OR_RETURN(const shardpack_mix given, Known(mix, "options of mixing"));
+  MixOptions options{.mixup_alpha = given.mixup,
+                     .cutmix_alpha = given.cutmix,
+                     .classes = given.classes,
+                     .smoothing = given.smoothing};
+  SetUnlessZero(given.probability, options.probability);
+  SetUnlessZero(given.cutmix_share, options.cutmix_share);
+  SetUnlessZero(given.group, options.group);
+  return options;
+}
+
 absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& options) {
   static constexpr BadSamples kPolicies[] = {BadSamples::kFail, BadSamples::kSubstitute};
   LoaderOptions made;
@@ -137,6 +150,15 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
   ASSIGN_OR_RETURN(made.mask_fields,
                    TextsOf(options.decode_fields, options.decode_field_count, "a decode field"));
   made.augment_seed = options.augment_seed;
+  if (options.augment != nullptr) {
+    ASSIGN_OR_RETURN(made.augment, AugmentPlan::Parse(options.augment));
+  }
+  if (options.mix != nullptr) {
+    ASSIGN_OR_RETURN(made.mix, MixOf(options.mix));
+  }
+  SetUnlessZero(options.views, made.views);
+  RETURN_IF_ERROR(MustBeFlag(options.other_augment, "other_augment"));
+  made.other_augment = options.other_augment != 0;
   made.epochs = options.epochs;
   SetUnlessZero(options.memory_bytes, made.memory_bytes);
   SetUnlessZero(options.max_bad_samples, made.max_bad_samples);

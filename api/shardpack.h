@@ -383,6 +383,44 @@ typedef struct shardpack_decode {
 SHARDPACK_API shardpack_code shardpack_decode_check(const shardpack_decode* decode,
                                                     shardpack_error** error);
 
+/* -------------------------------------------------------------------------------- augmentation */
+
+/* A plan says what is drawn for every sample, a program what one sample gets. Both are text:
+ *   augment/1 color_jitter(b=.4, c=.4, s=.4, h=.1) rand_augment(n=2, m=9) erase(p=.25)
+ *   rotate(-9) equalize
+ * docs/augment.md has all steps and operations. */
+
+/* The plan's canonical text: of two plans that draw the same, mostly equal. INVALID for text that
+ * is not a plan, naming the column. Free the text. */
+SHARDPACK_API shardpack_code shardpack_augment_check(const char* plan, char** canonical,
+                                                     shardpack_error** error);
+/* The program that the plan draws for a sample: a function of these numbers alone. `view` counts
+ * the versions of a sample (shardpack_loader_options.views), width and height are those of the
+ * result. Free the text. */
+SHARDPACK_API shardpack_code shardpack_augment_draw(const char* plan, uint64_t seed, uint64_t epoch,
+                                                    uint64_t id, uint32_t view, uint32_t width,
+                                                    uint32_t height, char** program,
+                                                    shardpack_error** error);
+/* Applies a program to 8-bit pixels in place: [height, width, channels], rows `stride_bytes` apart
+ * (0: without gaps), 1 or 3 channels. */
+SHARDPACK_API shardpack_code shardpack_program_apply(const char* program, uint8_t* pixels,
+                                                     uint32_t width, uint32_t height,
+                                                     uint32_t channels, uint64_t stride_bytes,
+                                                     shardpack_error** error);
+
+/* MixUp and CutMix. Each sample is mixed with the next one of its group, neighbours in the global
+ * batch; the last with the first; padding with none. The group divides each rank's share, so pixels
+ * do not depend on the world size. */
+typedef struct shardpack_mix {
+  size_t size;
+  double mixup, cutmix; /* alpha of Beta(alpha, alpha); 0: not used; both: one of them is drawn */
+  double probability;   /* that a group is mixed; 0: 1 */
+  double cutmix_share;  /* of CutMix where both are used; 0: 1/2 */
+  double smoothing;     /* of labels: this much is spread over all classes */
+  uint32_t group;       /* 0: 2 */
+  uint32_t classes;     /* columns of the soft labels */
+} shardpack_mix;
+
 /* ------------------------------------------------------------------------------------- loaders */
 
 /* Reads batches ahead with its own threads and returns them in the exact order of the steps. */
@@ -423,6 +461,11 @@ typedef struct shardpack_loader_options {
    * gray images, or indices of palettes, of at most 8 bits. Others are bad samples. */
   const char* const* decode_fields;
   size_t decode_field_count;
+  /* These need `decode`, and not masks where they move or mix pixels. */
+  const char* augment;      /* a plan, applied after crop, resize and flip; NULL: none */
+  const shardpack_mix* mix; /* NULL: samples are not mixed */
+  uint32_t views;           /* versions of each sample, each with draws of its own; 0: 1 */
+  uint32_t other_augment;   /* 1: also goes on from a cursor of a run that augmented otherwise */
 } shardpack_loader_options;
 
 /* INVALID if order, rank, cursor or fields do not fit the dataset. */
@@ -500,6 +543,12 @@ typedef struct shardpack_batch_view {
   uint32_t device_kind;   /* where pixels and spans are */
   int32_t device_number;  /* of a GPU; -1: host memory */
   int64_t* device_labels; /* the labels beside the pixels of a GPU; NULL if they are not there */
+  uint32_t views;         /* pixels are [views, slots, ...] if there are several */
+  uint32_t classes;
+  /* Of a loader that mixes, in host memory; else NULL. */
+  const float* soft_labels; /* [slots, classes]; zeros for padding and samples without a label */
+  const uint64_t* partners; /* the id of the other sample; SHARDPACK_PADDING_ID: none */
+  const float* weights;     /* the other sample's share of the label */
 } shardpack_batch_view;
 
 typedef struct shardpack_span {
@@ -537,11 +586,17 @@ SHARDPACK_API shardpack_code shardpack_batch_spans(const shardpack_batch* batch,
 SHARDPACK_API shardpack_code shardpack_batch_masks(const shardpack_batch* batch, const char* field,
                                                    uint8_t** masks, uint64_t* bytes,
                                                    shardpack_error** error);
-/* The crops and flips of a decoded batch, likewise. UNSUPPORTED for a batch that was not
- * decoded. */
+/* The crops and flips of a decoded batch, likewise; of the first view. UNSUPPORTED for a batch that
+ * was not decoded. */
 SHARDPACK_API shardpack_code shardpack_batch_crops(const shardpack_batch* batch,
                                                    shardpack_crop* crops, size_t count,
                                                    shardpack_error** error);
+/* What an augmented slot got: the text of a program, for shardpack_program_apply; empty for
+ * padding. `view` is 0 unless the loader makes several. UNSUPPORTED for a batch that was not
+ * decoded. Free the text. */
+SHARDPACK_API shardpack_code shardpack_batch_program(const shardpack_batch* batch, size_t slot,
+                                                     uint32_t view, char** program,
+                                                     shardpack_error** error);
 /* Why a slot has a substitute, and the id that belongs there (its own id and an empty text if it
  * has none). `wanted_id` may be NULL. Valid as long as the batch. */
 SHARDPACK_API shardpack_code shardpack_batch_why(const shardpack_batch* batch, size_t slot,

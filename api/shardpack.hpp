@@ -519,6 +519,12 @@ class Batch {
         },
         [&](shardpack_code) { return std::move(all); });
   }
+  // What an augmented slot got, as text for ApplyProgram.
+  Returned<std::string> program(std::size_t slot, std::uint32_t view = 0) const {
+    return internal::Text([&](char** text, shardpack_error** error) {
+      return shardpack_batch_program(get(), slot, view, text, error);
+    });
+  }
   // Why a slot has a substitute; empty if it has none.
   Returned<std::string_view> why(std::size_t slot) const {
     shardpack_text text = {};
@@ -918,6 +924,50 @@ enum class BadSamples : std::uint32_t {
   kSubstitute = SHARDPACK_BAD_SUBSTITUTE
 };
 
+// A plan's canonical text, or what is wrong with it.
+inline Returned<std::string> CheckAugment(const std::string& plan) {
+  return internal::Text([&](char** text, shardpack_error** error) {
+    return internal::WithText(internal::IsWhole(plan),
+                              [&] { return shardpack_augment_check(plan.c_str(), text, error); });
+  });
+}
+// What the plan draws for a sample.
+inline Returned<std::string> DrawProgram(const std::string& plan, std::uint64_t seed,
+                                         std::uint64_t epoch, std::uint64_t id, std::uint32_t width,
+                                         std::uint32_t height, std::uint32_t view = 0) {
+  return internal::Text([&](char** text, shardpack_error** error) {
+    return internal::WithText(internal::IsWhole(plan), [&] {
+      return shardpack_augment_draw(plan.c_str(), seed, epoch, id, view, width, height, text,
+                                    error);
+    });
+  });
+}
+// In place, on [height, width, channels] without gaps.
+inline Returned<void> ApplyProgram(const std::string& program, Span<std::uint8_t> pixels,
+                                   std::uint32_t width, std::uint32_t height,
+                                   std::uint32_t channels) {
+  return internal::Do([&](shardpack_error** error) {
+    return internal::WithText(internal::IsWhole(program), [&] {
+      return shardpack_program_apply(program.c_str(), pixels.data(), width, height, channels, 0,
+                                     error);
+    });
+  });
+}
+
+// As shardpack_mix.
+struct Mix {
+  double mixup = 0, cutmix = 0, probability = 0, cutmix_share = 0, smoothing = 0;
+  std::uint32_t group = 0, classes = 0;
+
+  SHARDPACK_SETTER(double, mixup)
+  SHARDPACK_SETTER(double, cutmix)
+  SHARDPACK_SETTER(double, probability)
+  SHARDPACK_SETTER(double, cutmix_share)
+  SHARDPACK_SETTER(double, smoothing)
+  SHARDPACK_SETTER(std::uint32_t, group)
+  SHARDPACK_SETTER(std::uint32_t, classes)
+};
+
 // As shardpack_loader_options.
 struct LoaderOptions {
   Decode decode = NoDecode();  // off: batches have the encoded bytes
@@ -934,6 +984,10 @@ struct LoaderOptions {
   bool no_verify = false, map_shards = false;
   Device device = {};
   std::vector<std::string> decode_fields = {};  // masks
+  std::optional<std::string> augment = {};      // a plan
+  std::optional<Mix> mix = {};
+  std::uint32_t views = 1;
+  bool other_augment = false;
 
   SHARDPACK_SETTER(Decode, decode)
   SHARDPACK_SETTER(std::uint32_t, rank)
@@ -952,6 +1006,10 @@ struct LoaderOptions {
   SHARDPACK_SETTER(bool, map_shards)
   SHARDPACK_SETTER(Device, device)
   SHARDPACK_SETTER(std::vector<std::string>, decode_fields)
+  SHARDPACK_SETTER(std::string, augment)
+  SHARDPACK_SETTER(Mix, mix)
+  SHARDPACK_SETTER(std::uint32_t, views)
+  SHARDPACK_SETTER(bool, other_augment)
 };
 
 struct Position {
@@ -1001,10 +1059,25 @@ class Loader {
     options.device = from.device.get();
     options.decode_fields = masks.empty() ? nullptr : masks.data();
     options.decode_field_count = masks.size();
+    shardpack_mix mix = {};
+    if (from.mix.has_value()) {
+      mix.size = sizeof mix;
+      mix.mixup = from.mix->mixup;
+      mix.cutmix = from.mix->cutmix;
+      mix.probability = from.mix->probability;
+      mix.cutmix_share = from.mix->cutmix_share;
+      mix.smoothing = from.mix->smoothing;
+      mix.group = from.mix->group;
+      mix.classes = from.mix->classes;
+      options.mix = &mix;
+    }
+    options.augment = from.augment.has_value() ? from.augment->c_str() : nullptr;
+    options.views = from.views;
+    options.other_augment = from.other_augment ? 1 : 0;
     return Made([&](shardpack_loader** made, shardpack_error** error) {
       return internal::WithText(
           internal::IsWhole(from.cursor) && internal::IsWhole(from.fields) &&
-              internal::IsWhole(from.decode_fields),
+              internal::IsWhole(from.decode_fields) && internal::IsWhole(from.augment),
           [&] { return shardpack_loader_open(dataset.get(), order.get(), &options, made, error); });
     });
   }

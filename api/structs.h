@@ -40,6 +40,8 @@ inline constexpr size_t kFirstSize<shardpack_order_options> = 80;
 template <>
 inline constexpr size_t kFirstSize<shardpack_decode> = 128;
 template <>
+inline constexpr size_t kFirstSize<shardpack_mix> = 56;
+template <>
 inline constexpr size_t kFirstSize<shardpack_loader_options> = 112;
 template <>
 inline constexpr size_t kFirstSize<shardpack_batch_view> = 120;

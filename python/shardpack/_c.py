@@ -188,6 +188,19 @@ class decode(Structure):
   ]
 
 
+class mix(Structure):
+  _fields_ = [
+      ("size", c_size_t),
+      ("mixup", c_double),
+      ("cutmix", c_double),
+      ("probability", c_double),
+      ("cutmix_share", c_double),
+      ("smoothing", c_double),
+      ("group", c_uint32),
+      ("classes", c_uint32),
+  ]
+
+
 class loader_options(Structure):
   _fields_ = [
       ("size", c_size_t),
@@ -210,6 +223,10 @@ class loader_options(Structure):
       ("device", c_void_p),
       ("decode_fields", POINTER(c_char_p)),
       ("decode_field_count", c_size_t),
+      ("augment", c_char_p),
+      ("mix", POINTER(mix)),
+      ("views", c_uint32),
+      ("other_augment", c_uint32),
   ]
 
 
@@ -234,6 +251,11 @@ class batch_view(Structure):
       ("device_kind", c_uint32),
       ("device_number", c_int32),
       ("device_labels", c_void_p),
+      ("views", c_uint32),
+      ("classes", c_uint32),
+      ("soft_labels", c_void_p),
+      ("partners", c_void_p),
+      ("weights", c_void_p),
   ]
 
 
@@ -410,6 +432,9 @@ FUNCTIONS = {
     "order_ids": (c_int32, [c_void_p, c_uint64, c_uint64, c_uint32, c_void_p, c_size_t, POINTER(c_void_p)]),
     "order_explain": (c_char_p, [c_void_p]),
     "decode_check": (c_int32, [POINTER(decode), POINTER(c_void_p)]),
+    "augment_check": (c_int32, [c_char_p, POINTER(c_char_p), POINTER(c_void_p)]),
+    "augment_draw": (c_int32, [c_char_p, c_uint64, c_uint64, c_uint64, c_uint32, c_uint32, c_uint32, POINTER(c_char_p), POINTER(c_void_p)]),
+    "program_apply": (c_int32, [c_char_p, c_void_p, c_uint32, c_uint32, c_uint32, c_uint64, POINTER(c_void_p)]),
     "loader_open": (c_int32, [c_void_p, c_void_p, POINTER(loader_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loader_next": (c_int32, [c_void_p, c_int64, POINTER(c_void_p), POINTER(c_void_p)]),
     "loader_seek": (c_int32, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
@@ -428,6 +453,7 @@ FUNCTIONS = {
     "batch_spans": (c_int32, [c_void_p, c_char_p, POINTER(span), c_size_t, POINTER(c_void_p)]),
     "batch_masks": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p), c_void_p, POINTER(c_void_p)]),
     "batch_crops": (c_int32, [c_void_p, POINTER(crop), c_size_t, POINTER(c_void_p)]),
+    "batch_program": (c_int32, [c_void_p, c_size_t, c_uint32, POINTER(c_char_p), POINTER(c_void_p)]),
     "batch_why": (c_int32, [c_void_p, c_size_t, c_void_p, POINTER(text), POINTER(c_void_p)]),
     "batch_dlpack": (c_int32, [c_void_p, c_uint32, c_uint32, POINTER(c_void_p), POINTER(c_void_p)]),
     "device_open": (c_int32, [c_char_p, POINTER(c_void_p), POINTER(c_void_p)]),
