@@ -62,7 +62,10 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
       seen_ = 0;
       member_ = Member::kOther;
     }
-    inner_.clear();
+    const bool in_list = member_ == Member::kBox || member_ == Member::kKeypoints ||
+                         (member_ == Member::kSegmentation && in_rings_);
+    if (list_ != nullptr && depth_ > element_depth_ && in_list)
+      return Fail("has an object among the numbers of its bbox, keypoints or polygons");
     return true;
   }
   bool end_object() override {
@@ -85,10 +88,11 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
     if (list_ == nullptr) return true;
     if (depth_ == element_depth_) return Fail("is a list and no object");
     if (depth_ == element_depth_ + 1 && member_ == Member::kBox) element_.has_box = true;
-    if (member_ == Member::kSegmentation && depth_ == element_depth_ + 2) {
-      if (inner_.empty()) element_.rings.emplace_back();
-      if (inner_ == "counts") element_.has_counts = true;
-    }
+    if (member_ != Member::kSegmentation) return true;
+    if (depth_ == element_depth_ + 1) in_rings_ = true;
+    if (depth_ != element_depth_ + 2) return true;
+    if (in_rings_) element_.rings.emplace_back();
+    if (!in_rings_ && inner_ == "counts") element_.has_counts = true;
     return true;
   }
   bool end_array() override {
@@ -102,7 +106,7 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == element_depth_ + 1) inner_ = name;
     if (depth_ != element_depth_) return true;
     member_ = MemberOf(name);
-    inner_.clear();
+    in_rings_ = false;
     const uint32_t bit = 1u << static_cast<uint32_t>(member_);
     if (member_ != Member::kOther && (seen_ & bit) != 0)
       return Fail(absl::StrCat("has the member ", name, " twice"));
@@ -176,8 +180,11 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
     if (below == 1 && member_ == Member::kBox) element_.box.push_back(value);
     if (below == 1 && member_ == Member::kKeypoints) element_.keypoints.push_back(value);
     if (member_ != Member::kSegmentation || below == 0) return true;
-    if (below == 1 && inner_.empty()) return Fail("has a segmentation that is a list of numbers");
-    if (below == 2 && inner_.empty()) element_.rings.back().push_back(value);
+    if (in_rings_) {
+      if (below == 1) return Fail("has a segmentation that is a list of numbers");
+      if (below == 2) element_.rings.back().push_back(value);
+      return true;
+    }
     if (below == 2 && inner_ == "counts") element_.counts.push_back(value);
     if (below == 2 && inner_ == "size") element_.size.push_back(value);
     return true;
@@ -186,7 +193,9 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
   size_t depth_ = 0;          // of open objects and lists
   size_t element_depth_ = 0;  // at which an object of the list is open
   std::vector<Element>* list_ = nullptr;
-  std::string root_key_, inner_;
+  std::string root_key_;
+  std::string inner_;      // the member of a segmentation that is an object
+  bool in_rings_ = false;  // within a segmentation that is a list
   Member member_ = Member::kOther;
   uint32_t seen_ = 0;
   Element element_;

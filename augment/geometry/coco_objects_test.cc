@@ -120,6 +120,13 @@ TEST(ParseObjects, WhatIsWrongIsNamed) {
               HasSubstr("object 0 has run lengths: count 1 leads beyond"));
   EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4],"segmentation":{"counts":"!","size":[2,2]}}])"),
               HasSubstr("no count at character 0"));
+  EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4],"segmentation":[{"a":1}]}])"),
+              HasSubstr("an object among the numbers"));
+  EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4],"keypoints":{"a":1}}])"),
+              HasSubstr("an object among the numbers"));
+  // An object in a segmentation that is one says nothing, whatever its members are called.
+  EXPECT_TRUE(
+      ParseObjects(R"([{"bbox":[1,2,3,4],"segmentation":{"":[1,2],"x":{"y":3,"":[[1]]}}}])").ok());
   EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4],"keypoints":[1,2]}])"),
               HasSubstr("keypoints of 2 numbers"));
   EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4],"keypoints":[1,2,3]}])"),
