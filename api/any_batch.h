@@ -45,6 +45,8 @@ class AnyBatch {
     return std::nullopt;
   }
   virtual absl::Status Crops(std::span<shardpack_crop> crops) const = 0;
+  // nullptr where nothing was decoded, or not in host memory.
+  virtual const HostBatch* Decoded() const { return nullptr; }
   // SHARDPACK_PIXELS or SHARDPACK_LABELS; NotFound if there are none.
   virtual absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const = 0;
   virtual absl::Status WaitOn(Stream stream) = 0;

@@ -57,6 +57,7 @@ class InHostMemory final : public AnyBatch {
   absl::Status Spans(std::string_view field, std::span<shardpack_span> spans) const override;
   std::optional<std::span<const std::byte>> Masks(std::string_view field) const override;
   absl::Status Crops(std::span<shardpack_crop> crops) const override;
+  const HostBatch* Decoded() const override { return batch_.get(); }
   absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const override;
   absl::Status WaitOn(Stream) override { return absl::OkStatus(); }
   absl::Status ReleaseOn(Stream) override {

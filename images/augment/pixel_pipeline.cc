@@ -65,9 +65,13 @@ absl::Status PixelPipeline::Run(std::span<const std::byte> file, const ImageInfo
                                 const SampleIdentity& sample, void* out) {
   const auto shown = ShownImageOf(file, info, options_);
   if (!shown.ok()) return shown.status();
-  const ImageInfo& known = shown->info;
-  const Orientation turn = shown->turn;
-  const Crop crop = ChooseCrop(options_.crop, shown->width, shown->height, sample);
+  return RunCrop(file, *shown, ChooseCrop(options_.crop, shown->width, shown->height, sample), out);
+}
+
+absl::Status PixelPipeline::RunCrop(std::span<const std::byte> file, const ShownImage& shown,
+                                    const Crop& crop, void* out) {
+  const ImageInfo& known = shown.info;
+  const Orientation turn = shown.turn;
   // Everything else uses the stored orientation; the resize turns the image.
   const PixelBox box = ToStored(turn, crop.box, known.width, known.height);
   const double width = box.right - box.left, height = box.bottom - box.top;

@@ -64,6 +64,9 @@ class PixelPipeline {
   size_t output_bytes() const;
   absl::Status Run(std::span<const std::byte> file, const ImageInfo& info,
                    const SampleIdentity& sample, void* out);
+  // The same with a crop that was chosen before, for an image that ShownImageOf describes.
+  absl::Status RunCrop(std::span<const std::byte> file, const ShownImage& shown, const Crop& crop,
+                       void* out);
 
  private:
   explicit PixelPipeline(const PixelPipelineOptions& options);

@@ -43,6 +43,18 @@ absl::Status BatchDecoder::Decode(Bytes encoded, const ImageInfo& info, uint64_t
   return decoded;
 }
 
+absl::StatusOr<SampleGeometry> BatchDecoder::GeometryOf(Bytes encoded, const ImageInfo& info,
+                                                        uint64_t epoch, uint64_t id) const {
+  ASSIGN_OR_RETURN(const ShownImage shown, ShownImageOf(encoded, info, options_));
+  const CropOptions& made = options_.crop;
+  const Crop crop =
+      ChooseCrop(made, shown.width, shown.height, {.seed = seed_, .epoch = epoch, .id = id});
+  return SampleGeometry{.width = shown.width,
+                        .height = shown.height,
+                        .crop = crop,
+                        .affine = AffineOf(crop, made.width, made.height)};
+}
+
 absl::Status BatchDecoder::DecodeMask(Bytes encoded, Bytes image, const ImageInfo& info,
                                       uint64_t epoch, uint64_t id,
                                       std::span<std::byte> slot) const {

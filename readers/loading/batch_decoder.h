@@ -26,6 +26,7 @@
 #include "formats/io/bytes.h"
 #include "images/augment/mask_pipeline.h"
 #include "images/augment/pixel_pipeline.h"
+#include "readers/loading/host_batch.h"
 
 namespace shardpack {
 
@@ -39,6 +40,9 @@ class BatchDecoder {
   const PixelPipelineOptions& options() const { return options_; }
   absl::Status Decode(Bytes encoded, const ImageInfo& info, uint64_t epoch, uint64_t id,
                       std::span<std::byte> slot) const;
+  // What Decode does with the image.
+  absl::StatusOr<SampleGeometry> GeometryOf(Bytes encoded, const ImageInfo& info, uint64_t epoch,
+                                            uint64_t id) const;
   // `image` and `info` are those of the sample's image.
   absl::Status DecodeMask(Bytes encoded, Bytes image, const ImageInfo& info, uint64_t epoch,
                           uint64_t id, std::span<std::byte> slot) const;

@@ -17,16 +17,19 @@ constexpr uint32_t kMinPrefetch = 4, kMaxPrefetch = 1 << 16;
 
 size_t Aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Masks are read like any other field.
-absl::Status AddMaskFields(LoaderOptions& options) {
-  const std::vector<std::string>& masks = options.mask_fields;
-  if (!masks.empty() && !options.decode)
-    return absl::InvalidArgumentError("masks are decoded with their images, or not at all");
+// Masks and other fields that are decoded are read like any other field.
+absl::Status AddDecodedFields(LoaderOptions& options) {
+  std::vector<std::string> masks = options.mask_fields;
+  for (const FieldDecode& more : options.decode_fields) masks.push_back(more.field);
+  if (!masks.empty() && !options.decode) {
+    return absl::InvalidArgumentError(
+        "masks and other fields are decoded with their images, or not at all");
+  }
   for (const std::string& name : masks) {
     if (name == kImageField || std::count(masks.begin(), masks.end(), name) > 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the field ", EscapeForTerminal(name), " cannot be a mask",
-                       name == kImageField ? ": it is decoded to pixels" : " twice"));
+          absl::StrCat("the field ", EscapeForTerminal(name), " cannot be ",
+                       name == kImageField ? "a mask: it is decoded to pixels" : "decoded twice"));
     }
     if (std::find(options.fields.begin(), options.fields.end(), name) == options.fields.end())
       options.fields.push_back(name);
@@ -56,7 +59,8 @@ absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOpt
   }
   decoding->pixel_bytes = Aligned(decoding->decoder->sample_bytes() * slots);
   decoding->mask_bytes = Aligned(decoding->decoder->mask_bytes() * slots);
-  const size_t batch_bytes = decoding->pixel_bytes + decoding->masks.size() * decoding->mask_bytes;
+  size_t batch_bytes = decoding->pixel_bytes + decoding->masks.size() * decoding->mask_bytes;
+  RETURN_IF_ERROR(decoding->AddFields(options, slots, batch_bytes));
   const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);
   const auto batches = std::min<uint64_t>(fit, options.prefetch_batches + 1);
   options.prefetch_batches = static_cast<uint32_t>(batches - 1);
@@ -72,7 +76,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
     return absl::InvalidArgumentError(absl::StrCat("the order is of ", order.spec().samples,
                                                    " samples, the dataset has ", dataset.size()));
   }
-  RETURN_IF_ERROR(AddMaskFields(options));
+  RETURN_IF_ERROR(AddDecodedFields(options));
   if (options.threads <= 0) options.threads = AvailableCores();
   options.prefetch_batches = std::min(options.prefetch_batches, kMaxPrefetch);
   const uint32_t slots = rank.slots(global_batch);

@@ -35,6 +35,7 @@ void Loader::Core::PlacePixels(SlabLease lease, HostBatch::Content& content) con
     content.masks.push_back({field, all.subspan(at, content.ids.size() * decoder.mask_bytes())});
     at += decoding_->mask_bytes;
   }
+  PlaceFields(content);
 }
 
 absl::Status Loader::Core::DecodeSlot(Pending& batch, uint32_t slot, const HostBatch::Content& from,
@@ -67,6 +68,8 @@ absl::Status Loader::Core::DecodeFields(Pending& batch, uint32_t slot,
     return absl::DataLossError("the sample has no image");
   } else {
     RETURN_IF_ERROR(decoder.Decode(image, info, batch.epoch, id, into));
+    ASSIGN_OR_RETURN(batch.content->geometry[slot],
+                     decoder.GeometryOf(image, info, batch.epoch, id));
   }
   size_t at = decoding_->pixel_bytes + slot * decoder.mask_bytes();
   for (const size_t field : decoding_->masks) {
@@ -84,7 +87,7 @@ absl::Status Loader::Core::DecodeFields(Pending& batch, uint32_t slot,
                                                     std::string(decoded.message()))),
                      {.field = name});
   }
-  return absl::OkStatus();
+  return DecodeMoreFields(batch, slot, from, from_slot);
 }
 
 void Loader::Core::DecodePiece(const Task& task) {
