@@ -99,7 +99,8 @@ shardpack_code shardpack_batch_objects(const shardpack_batch* batch, shardpack_o
       all.crowds = found->crowds.data();
       all.keep = found->keep.data();
       all.keypoints = found->keypoints.data();
-      all.ring_offsets = found->ring_offsets.data();
+      if (found->ring_offsets.size() == found->labels.size() + 1)
+        all.ring_offsets = found->ring_offsets.data();
       all.point_offsets = found->point_offsets.data();
       all.polygons = found->polygons.data();
       all.dropped = found->dropped;

@@ -110,7 +110,7 @@ absl::StatusOr<FieldDecode> FieldDecodeOf(const shardpack_field_decode* decode) 
                                    std::pair(given.polygons, "polygons")}) {
     RETURN_IF_ERROR(MustBeFlag(flag, name));
   }
-  LabelOptions& labels = made.labels;
+  LabelMapOptions& labels = made.labels;
   labels.wide = given.wide_labels != 0;
   labels.legacy = given.legacy_nearest != 0;
   if (given.ignore > 65'535 || (given.ignore > 0 && given.ignore_zero != 0))

@@ -619,14 +619,15 @@ SHARDPACK_API shardpack_code shardpack_batch_decoded(const shardpack_batch* batc
 typedef struct shardpack_objects {
   size_t size;
   uint64_t objects;
-  const int64_t* offsets;       /* [slots + 1]: where those of each slot begin */
-  const float* boxes;           /* [objects, 4] */
-  const float* areas;           /* [objects]: of the whole object, scaled as the image is */
-  const int64_t* labels;        /* [objects]; -1: none */
-  const uint8_t* crowds;        /* [objects]: 1: a group that was not told apart */
-  const uint32_t* keep;         /* [objects]: the position in the JSON */
-  const float* keypoints;       /* [objects, keypoints_each, 3]: x, y, and COCO's 0, 1 or 2 */
-  const int64_t* ring_offsets;  /* with polygons: [objects + 1]: where those of each object begin */
+  const int64_t* offsets; /* [slots + 1]: where those of each slot begin */
+  const float* boxes;     /* [objects, 4] */
+  const float* areas;     /* [objects]: of the whole object, scaled as the image is */
+  const int64_t* labels;  /* [objects]; -1: none */
+  const uint8_t* crowds;  /* [objects]: 1: a group that was not told apart */
+  const uint32_t* keep;   /* [objects]: the position in the JSON */
+  const float* keypoints; /* [objects, keypoints_each, 3]: x, y, and COCO's 0, 1 or 2 */
+  /* [objects + 1]: where the polygons of each object begin; NULL if they were not asked for. */
+  const int64_t* ring_offsets;
   const int64_t* point_offsets; /* where the points of each begin */
   const float* polygons;        /* two numbers a point */
   uint64_t dropped;             /* objects that are not there: too small, or not seen */

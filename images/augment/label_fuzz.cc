@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   pixels.crop = {.kind = CropKind::kResize, .width = 13, .height = 9};
   const Crop whole = {.box = {0, 0, double(shown->width), double(shown->height)},
                       .flip = size % 2 == 0};
-  const LabelOptions options = {.legacy = size % 3 == 0, .classes = 100};
+  const LabelMapOptions options = {.legacy = size % 3 == 0, .classes = 100};
   auto narrow = LabelPipeline::Create(pixels, options);
   auto wide =
       LabelPipeline::Create(pixels, {.wide = true, .legacy = size % 3 == 0, .classes = 100});

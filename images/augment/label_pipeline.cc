@@ -56,7 +56,7 @@ uint32_t ColorOf(const uint8_t* rgb) {
 
 }  // namespace
 
-LabelPipeline::LabelPipeline(const PixelPipelineOptions& pixels, const LabelOptions& options)
+LabelPipeline::LabelPipeline(const PixelPipelineOptions& pixels, const LabelMapOptions& options)
     : pixels_(pixels), options_(options) {
   for (const LabelColor& color : options.colors) {
     const uint8_t rgb[] = {color.red, color.green, color.blue};
@@ -66,7 +66,7 @@ LabelPipeline::LabelPipeline(const PixelPipelineOptions& pixels, const LabelOpti
 }
 
 absl::StatusOr<LabelPipeline> LabelPipeline::Create(const PixelPipelineOptions& pixels,
-                                                    const LabelOptions& options) {
+                                                    const LabelMapOptions& options) {
   const uint32_t most = options.wide ? 65'535 : 255;
   if (options.ignore > most) {
     return absl::InvalidArgumentError(

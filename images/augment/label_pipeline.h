@@ -10,8 +10,8 @@
 // colour, and every map is read as RGB.
 // Each label of the result is that of the pixel whose area holds the centre of the result's pixel,
 // as torchvision's NEAREST_EXACT; with `legacy` that at its left and upper edge, as torchvision's
-// NEAREST, which its Mask uses. Both round as torchvision does where a place lies on the edge between
-// two pixels.
+// NEAREST, which its Mask uses. Both round as torchvision does where a place lies on the edge
+// between two pixels.
 //
 // A map has the shape of the image as displayed, at any scale (SharedCrop). Label programs show an
 // image upright and write no orientation, so the image's is not applied to the map; one of its own
@@ -46,7 +46,7 @@ struct LabelColor {
   uint16_t label = 0;
 };
 
-struct LabelOptions {
+struct LabelMapOptions {
   bool wide = false;  // 16-bit labels, native byte order
   bool legacy = false;
   uint16_t ignore = 255;                // of what no map covers; never an error
@@ -58,7 +58,7 @@ class LabelPipeline {
  public:
   // `pixels` are the options of the image's PixelPipeline, and pass PixelPipeline::Create.
   static absl::StatusOr<LabelPipeline> Create(const PixelPipelineOptions& pixels,
-                                              const LabelOptions& options);
+                                              const LabelMapOptions& options);
 
   size_t output_bytes() const;
   // `crop` is what ChooseCrop has chosen for the image.
@@ -68,13 +68,13 @@ class LabelPipeline {
   void Fill(void* out) const;
 
  private:
-  LabelPipeline(const PixelPipelineOptions& pixels, const LabelOptions& options);
+  LabelPipeline(const PixelPipelineOptions& pixels, const LabelMapOptions& options);
   void ChoosePixels(const ShownImage& map, const Crop& crop, bool same_size);
   template <typename Label>
   absl::Status Sample(const PixelView& view, const PixelRegion& region, Label* out) const;
 
   PixelPipelineOptions pixels_;
-  LabelOptions options_;
+  LabelMapOptions options_;
   std::vector<std::pair<uint32_t, uint16_t>> table_;  // colours as 0xRRGGBB, sorted
   ImageDecoder decoder_;
   std::vector<uint32_t> columns_, rows_;  // of the map as displayed, for each of the result

@@ -117,7 +117,7 @@ class WholeMap {
     pixels_.crop = {.kind = CropKind::kResize, .width = width, .height = height};
     image_ = Shown(width, height);
   }
-  absl::Status Run(const Image& file, const LabelOptions& options = {}) {
+  absl::Status Run(const Image& file, const LabelMapOptions& options = {}) {
     auto pipeline = LabelPipeline::Create(pixels_, options);
     if (!pipeline.ok()) return pipeline.status();
     const size_t count = size_t{pixels_.crop.width} * pixels_.crop.height;
@@ -131,7 +131,7 @@ class WholeMap {
     if (!options.wide) wide_.assign(narrow_.begin(), narrow_.end());
     return run;
   }
-  std::string Why(const Image& file, const LabelOptions& options = {}) {
+  std::string Why(const Image& file, const LabelMapOptions& options = {}) {
     const absl::Status refused = Run(file, options);
     EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
     return std::string(refused.message());
@@ -222,7 +222,7 @@ TEST(LabelPipeline, ColoursOfATable) {
   ASSERT_TRUE(encoded.ok());
   const auto* const data = reinterpret_cast<const uint8_t*>(encoded->data());
   const Image png(data, data + encoded->size());
-  LabelOptions options = {.colors = {{0, 128, 0, 2}, {0, 0, 0, 0}, {128, 0, 0, 1}}};
+  LabelMapOptions options = {.colors = {{0, 128, 0, 2}, {0, 0, 0, 0}, {128, 0, 0, 1}}};
   WholeMap whole(3, 1);
   EXPECT_EQ(whole.Run(png, options), absl::OkStatus());
   EXPECT_THAT(whole.labels(), ElementsAre(0, 1, 2));
@@ -237,7 +237,7 @@ TEST(LabelPipeline, ColoursOfATable) {
 }
 
 TEST(LabelPipeline, OptionsThatCannotBe) {
-  const auto why = [](const LabelOptions& options) {
+  const auto why = [](const LabelMapOptions& options) {
     const auto made = LabelPipeline::Create({}, options);
     EXPECT_TRUE(absl::IsInvalidArgument(made.status()));
     return std::string(made.status().message());

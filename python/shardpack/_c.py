@@ -210,7 +210,7 @@ class field_decode(Structure):
   _fields_ = [
       ("size", c_size_t),
       ("field", c_char_p),
-      ("as", c_uint32),
+      ("kind", c_uint32),
       ("share", c_uint32),
       ("wide_labels", c_uint32),
       ("legacy_nearest", c_uint32),
@@ -305,7 +305,7 @@ class decoded_field(Structure):
       ("size", c_size_t),
       ("data", c_void_p),
       ("bytes", c_uint64),
-      ("as", c_uint32),
+      ("kind", c_uint32),
       ("label_bytes", c_uint32),
   ]
 

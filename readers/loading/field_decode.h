@@ -43,8 +43,8 @@ struct FieldDecode {
   std::string field;
   FieldAs as = FieldAs::kLabels;
   Share share = Share::kAll;
-  LabelOptions labels = {};    // for kLabels
-  ObjectOptions objects = {};  // for kCoco
+  LabelMapOptions labels = {};  // for kLabels
+  ObjectOptions objects = {};   // for kCoco
 };
 
 // `image`: the options of the image's decoding. At most one field holds objects.
