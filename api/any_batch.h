@@ -50,6 +50,8 @@ class AnyBatch {
   virtual absl::StatusOr<std::string> Program(size_t, uint32_t) const {
     return absl::UnimplementedError("only batches that a loader has decoded have programs");
   }
+  // nullptr where nothing was decoded, or not in host memory.
+  virtual const HostBatch* Decoded() const { return nullptr; }
   // SHARDPACK_PIXELS or SHARDPACK_LABELS; NotFound if there are none.
   virtual absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const = 0;
   virtual absl::Status WaitOn(Stream stream) = 0;

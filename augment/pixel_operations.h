@@ -42,10 +42,6 @@ void Erase(const Operation& operation, const EditablePixels& image);
 void Sharpen(double factor, const PixelView& from, const EditablePixels& image);
 void Warp(const Operation& operation, const PixelView& from, const EditablePixels& image);
 
-// Where a warp's result takes its pixels: x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5],
-// in pixels from the image's upper left corner; a pixel's centre lies at .5.
-std::array<double, 6> SourceOf(const Operation& warp, uint32_t width, uint32_t height);
-
 }  // namespace shardpack
 
 #endif  // SHARDPACK_AUGMENT_PIXEL_OPERATIONS_H_

@@ -55,6 +55,14 @@ std::string SampleProgram::ToText() const {
   return text;
 }
 
+SampleProgram SampleProgram::Warps() const {
+  SampleProgram warps;
+  for (const Operation& operation : operations) {
+    if (IsWarp(operation.kind)) warps.operations.push_back(operation);
+  }
+  return warps;
+}
+
 absl::Status ProgramRunner::Apply(const SampleProgram& program, const EditablePixels& image) {
   LevelTables tables;
   bool pending = false;

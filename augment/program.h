@@ -16,6 +16,7 @@
 #ifndef SHARDPACK_AUGMENT_PROGRAM_H_
 #define SHARDPACK_AUGMENT_PROGRAM_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -36,6 +37,8 @@ struct SampleProgram {
 
   static absl::StatusOr<SampleProgram> Parse(std::string_view text);
   std::string ToText() const;  // empty if there are no operations
+  // The operations that move pixels, alone.
+  SampleProgram Warps() const;
 
   friend bool operator==(const SampleProgram&, const SampleProgram&) = default;
 };
@@ -50,6 +53,10 @@ struct EditablePixels {
   uint8_t* Row(uint32_t y) const { return pixels + y * stride_bytes; }
   PixelView view() const { return {pixels, width, height, channels, stride_bytes}; }
 };
+
+// Where a warp's result takes its pixels: x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5],
+// in pixels from the image's upper left corner; a pixel's centre lies at .5.
+std::array<double, 6> SourceOf(const Operation& warp, uint32_t width, uint32_t height);
 
 class ProgramRunner {
  public:

@@ -89,9 +89,14 @@ absl::Status PixelPipeline::RunInto(std::span<const std::byte> file, const Image
                                     void* out) {
   const auto shown = ShownImageOf(file, info, options_);
   if (!shown.ok()) return shown.status();
-  const ImageInfo& known = shown->info;
-  const Orientation turn = shown->turn;
-  const Crop crop = ChooseCrop(options_.crop, shown->width, shown->height, sample);
+  return RunCropInto(file, *shown, ChooseCrop(options_.crop, shown->width, shown->height, sample),
+                     output, out);
+}
+
+absl::Status PixelPipeline::RunCropInto(std::span<const std::byte> file, const ShownImage& shown,
+                                        const Crop& crop, const PixelOutput& output, void* out) {
+  const ImageInfo& known = shown.info;
+  const Orientation turn = shown.turn;
   // Everything else uses the stored orientation; the resize turns the image.
   const PixelBox box = ToStored(turn, crop.box, known.width, known.height);
   const double width = box.right - box.left, height = box.bottom - box.top;

@@ -71,10 +71,21 @@ class PixelPipeline {
   absl::Status RunToPixels(std::span<const std::byte> file, const ImageInfo& info,
                            const SampleIdentity& sample, uint8_t* pixels);
   void PutPixels(const uint8_t* pixels, void* out) const;
+  // The same with a crop that was chosen before, for an image that ShownImageOf describes.
+  absl::Status RunCrop(std::span<const std::byte> file, const ShownImage& shown, const Crop& crop,
+                       void* out) {
+    return RunCropInto(file, shown, crop, output_, out);
+  }
+  absl::Status RunCropToPixels(std::span<const std::byte> file, const ShownImage& shown,
+                               const Crop& crop, uint8_t* pixels) {
+    return RunCropInto(file, shown, crop, pixels_, pixels);
+  }
 
  private:
   absl::Status RunInto(std::span<const std::byte> file, const ImageInfo& info,
                        const SampleIdentity& sample, const PixelOutput& output, void* out);
+  absl::Status RunCropInto(std::span<const std::byte> file, const ShownImage& shown,
+                           const Crop& crop, const PixelOutput& output, void* out);
   explicit PixelPipeline(const PixelPipelineOptions& options);
 
   PixelPipelineOptions options_;

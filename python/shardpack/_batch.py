@@ -12,6 +12,7 @@ from ._errors import NotFoundError, OptionError, StateError
 from ._frameworks import FRAMEWORKS, converted
 from ._library import Handle, call, library, text_of
 from ._memory import Memory, import_numpy
+from ._objects import Objects
 from ._options import c_text, choice
 from ._tensor import Tensor, pixels_of
 
@@ -112,6 +113,14 @@ class BatchFacts:
     crops: numpy.typing.NDArray[numpy.int32] = self._corners().round().astype("int32")
     crops[:, 2:] -= crops[:, :2]
     return crops
+
+  @property
+  def affine(self) -> numpy.typing.NDArray[numpy.float64]:
+    """float64 [n, 2, 3]: from the image as displayed to its pixels in the batch, in coordinates where pixel x covers x to x + 1.
+    Raises UnsupportedError for a batch that was not decoded, or is on a device."""
+    rows: numpy.typing.NDArray[numpy.float64] = import_numpy().zeros((int(self._view.slots), 2, 3))
+    call(library.batch_affine, self._handle, rows.ctypes.data, len(rows))
+    return rows[:len(self)]
 
   def _corners(self) -> Any:
     numpy, crops = import_numpy(), self._crops()
@@ -293,10 +302,11 @@ class Batch(BatchFacts):
 
   @property
   def masks(self) -> Any:
-    """With decode_fields of one field: uint8 [n, height, width], with the image's crop and flip; 0 where a sample has none."""
+    """With one field of masks or label maps among decode_fields: uint8 [n, height, width] (uint16 with Labels(bits=16)), with the
+    image's crop and flip; where a sample has none 0, or what Labels ignore."""
     fields = self._look.masks
     if len(fields) != 1:
-      raise OptionError("masks needs decode_fields={'mask': 'nearest'}" if not fields else
+      raise OptionError("masks needs decode_fields={'mask': 'labels'}" if not fields else
                         f"there are masks of {' and '.join(fields)}: take mask(field)")
     return self.mask(fields[0])
 
@@ -306,9 +316,30 @@ class Batch(BatchFacts):
     try:
       call(library.batch_masks, self._handle, c_text(field, "field"), ctypes.byref(address), ctypes.byref(size))
     except NotFoundError:
-      raise KeyError(field) from None
+      return self.decoded(field)
     return converted(self._memory.array(address.value or 0, "uint8", (len(self), self._view.height, self._view.width)),
                      self._look.to)
+
+  def decoded(self, field: str) -> Any:
+    """A field of decode_fields that is 'labels' ([n, height, width]) or 'image' (like the pixels), a view of the batch. Raises
+    KeyError for any other."""
+    found = _c.decoded_field(ctypes.sizeof(_c.decoded_field))
+    try:
+      call(library.batch_decoded, self._handle, c_text(field, "field"), found)
+    except NotFoundError:
+      raise KeyError(field) from None
+    if found.kind == _c.AS_COCO:
+      raise KeyError(f"{field}: see objects")
+    dtype, shape = _DTYPES[self._view.type], self._pixel_shape
+    if found.kind == _c.AS_LABELS:
+      dtype, shape = f"uint{8 * found.label_bytes}", (len(self), self._view.height, self._view.width)
+    return converted(self._memory.array(found.data or 0, dtype, shape), self._look.to)
+
+  @property
+  def objects(self) -> Objects:
+    """With decode_fields={'json': 'coco'}: the objects of all slots that are seen, moved with crop and flip. Raises OptionError
+    without."""
+    return Objects(self._handle, len(self), int(self._view.slots))
 
   def _named(self, field: str) -> Iterator[tuple[Optional[_Bytes], str]]:
     """The bytes of every slot, and how an error names them."""

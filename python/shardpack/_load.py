@@ -13,6 +13,7 @@ from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
 from ._errors import OptionError, nearest
+from ._fields import FieldDecode
 from ._loader import Loader
 from ._options import choice, flag, whole
 from ._order import Order
@@ -46,7 +47,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
          shortest_side: Optional[int] = None, flip: float = 0.0, filter: str = "bilinear", channels: int = 3,
          dtype: str = "uint8", layout: str = "nhwc", mean: Sequence[float] = (0.0, 0.0, 0.0),
          std: Sequence[float] = (1.0, 1.0, 1.0), fields: Sequence[str] = ("image",),
-         decode_fields: Optional[Mapping[str, str]] = None, device: Any = None, channels_last: bool = False,
+         decode_fields: Optional[Mapping[str, FieldDecode]] = None, device: Any = None, channels_last: bool = False,
          decode_on: str = "host", to: Optional[str] = None, weights: Any = None, epoch_samples: int = 0, cursor: Any = None,
          resume_on_iter: bool = False, bad_samples: str = "fail", max_bad_samples: int = 100, verify: bool = True,
          threads: int = 0, io_threads: int = 32, prefetch_batches: int = 0, memory: Union[int, str] = "1GiB",
@@ -59,7 +60,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   size: images are decoded to size x size, or (width, height), in pixels: uint8 or dtype, [n, h, w, 3] or with layout='nchw'
     [n, 3, h, w]. None: batches have the encoded bytes. crop: 'random_resized' (scale, ratio), 'center' (of shortest_side, by
     default 256 for 224) or 'resize'. flip: how probable a mirrored image is. mean, std: of numbers from 0 to 1, one a channel.
-  fields: what is read beside the image: ['image', 'json']. decode_fields: {'mask': 'nearest'} for masks with the same crop.
+  fields: what is read beside the image: ['image', 'json']. decode_fields: what moves with its crop:
+    {'mask.png': 'labels'}, {'json': 'coco'}, {'right.jpg': 'image'}; see Loader.
   shuffle: True (global and exact, new in each epoch, from seed), False, or 'block' for slow media. The same order, crops and flips
     on any number of processes, and after a resume.
   drop_last: an incomplete last step is left out; otherwise its batches are shorter. pad_last: they keep their padding instead

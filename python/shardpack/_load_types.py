@@ -6,6 +6,7 @@ from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from ._arguments import Path
 from ._dataset import Dataset
+from ._fields import FieldDecode
 
 Source = Union[Path, Sequence[Union[Path, Dataset]], Dataset]
 
@@ -36,7 +37,7 @@ class LoadOptions(TypedDict, total=False):
   mean: Sequence[float]
   std: Sequence[float]
   fields: Sequence[str]
-  decode_fields: Optional[Mapping[str, Literal["nearest"]]]
+  decode_fields: Optional[Mapping[str, FieldDecode]]
   channels_last: bool
   decode_on: Literal["host", "device"]
   to: Optional[Literal["numpy", "torch", "jax", "tf"]]

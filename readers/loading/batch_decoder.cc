@@ -1,6 +1,7 @@
 #include "readers/loading/batch_decoder.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 #include <utility>
 
@@ -65,6 +66,33 @@ absl::Status BatchDecoder::Decode(Bytes encoded, const ImageInfo& info,
     pipeline.PutPixels(pipelines.buffer.data(), slot.data());
     return absl::OkStatus();
   });
+}
+
+SampleProgram BatchDecoder::ProgramOf(const SampleIdentity& sample) const {
+  SampleProgram program;
+  const CropOptions& size = options_.pixels.crop;
+  options_.augment.Draw(sample, size.width, size.height, program);
+  return program;
+}
+
+absl::StatusOr<SampleGeometry> BatchDecoder::GeometryOf(Bytes encoded, const ImageInfo& info,
+                                                        const SampleIdentity& sample) const {
+  ASSIGN_OR_RETURN(const ShownImage shown, ShownImageOf(encoded, info, options_.pixels));
+  const CropOptions& made = options_.pixels.crop;
+  const Crop crop = ChooseCrop(made, shown.width, shown.height, sample);
+  SampleGeometry geometry = {.width = shown.width,
+                             .height = shown.height,
+                             .crop = crop,
+                             .affine = AffineOf(crop, made.width, made.height)};
+  if (!may_warp_) return geometry;
+  for (const Operation& warp : ProgramOf(sample).Warps().operations) {
+    const std::array<double, 6> m = SourceOf(warp, made.width, made.height);
+    const auto forward = Inverse({m[0], m[1], m[2], m[3], m[4], m[5]});
+    if (!forward) return absl::InternalError("a warp cannot be inverted");  // limits forbid it
+    geometry.warps.push_back(*forward);
+    geometry.affine = Then(geometry.affine, *forward);
+  }
+  return geometry;
 }
 
 absl::Status BatchDecoder::DecodeMask(Bytes encoded, Bytes image, const ImageInfo& info,

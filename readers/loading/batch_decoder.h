@@ -29,6 +29,7 @@
 #include "formats/io/bytes.h"
 #include "images/augment/mask_pipeline.h"
 #include "images/augment/pixel_pipeline.h"
+#include "readers/loading/host_batch.h"
 
 namespace shardpack {
 
@@ -53,6 +54,10 @@ class BatchDecoder {
 
   absl::Status Decode(Bytes encoded, const ImageInfo& info, const SampleIdentity& sample,
                       std::span<std::byte> slot) const;
+  // What Decode does with the image.
+  absl::StatusOr<SampleGeometry> GeometryOf(Bytes encoded, const ImageInfo& info,
+                                            const SampleIdentity& sample) const;
+  SampleProgram ProgramOf(const SampleIdentity& sample) const;
   // `image` and `info` are those of the sample's image.
   absl::Status DecodeMask(Bytes encoded, Bytes image, const ImageInfo& info,
                           const SampleIdentity& sample, std::span<std::byte> slot) const;
@@ -78,7 +83,8 @@ class BatchDecoder {
     PixelBuffer buffer = {};  // pixels before they are put into slots
   };
 
-  explicit BatchDecoder(const BatchDecoderOptions& options) : options_(options) {}
+  explicit BatchDecoder(const BatchDecoderOptions& options)
+      : options_(options), may_warp_(options.augment.MayWarp()) {}
   absl::StatusOr<std::unique_ptr<Pipelines>> Make() const;
   // Runs `work` with pipelines that no other thread uses.
   template <typename Work>
@@ -87,6 +93,7 @@ class BatchDecoder {
                             const SampleIdentity& sample, uint8_t* pixels) const;
 
   const BatchDecoderOptions options_;
+  const bool may_warp_;
   size_t sample_bytes_ = 0;
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Pipelines>> idle_;

@@ -21,9 +21,13 @@
 #include <string>
 #include <vector>
 
+#include "augment/geometry/affine.h"
+#include "augment/geometry/object_batch.h"
 #include "formats/core/image_info.h"
 #include "formats/io/bytes.h"
+#include "images/augment/crop.h"
 #include "images/pixels/pixel_output.h"
+#include "readers/loading/field_decode.h"
 #include "readers/loading/slab_pool.h"
 
 namespace shardpack {
@@ -64,6 +68,24 @@ struct MaskBatch {
   std::span<const std::byte> bytes;
 };
 
+// What became of a slot's image. Of padding: no size, and the identity.
+struct SampleGeometry {
+  uint32_t width = 0, height = 0;  // of the image as displayed
+  Crop crop;
+  // From the image as displayed to the pixels, warps included, in edge coordinates.
+  Affine affine;
+  std::vector<Affine> warps = {};  // one after the other, after crop and flip
+};
+
+// One of LoaderOptions::decode_fields.
+struct DecodedField {
+  size_t field = 0;
+  FieldAs as = FieldAs::kLabels;
+  // kImage: as PixelBatch::bytes. kLabels: [slots, height, width] of the pixels. kCoco: empty.
+  std::span<const std::byte> bytes = {};
+  uint32_t label_bytes = 0;  // of kLabels: 1 or 2
+};
+
 class HostBatch {
  public:
   struct Content;  // filled by Fetcher and Loader (readers/loading/batch_content.h)
@@ -92,6 +114,11 @@ class HostBatch {
   const MixedBatch* mixed() const;   // nullptr without LoaderOptions::mix
   // In the order of LoaderOptions::mask_fields. 0 where the sample has no such field.
   std::span<const MaskBatch> masks() const;
+  // Of each slot, with a decoder; else empty.
+  std::span<const SampleGeometry> geometry() const;
+  // In the order of LoaderOptions::decode_fields.
+  std::span<const DecodedField> decoded_fields() const;
+  const ObjectBatch* objects() const;  // nullptr without a field FieldAs::kCoco
 
  private:
   std::unique_ptr<Content> content_;

@@ -18,16 +18,19 @@ constexpr uint32_t kMinPrefetch = 4, kMaxPrefetch = 1 << 16;
 
 size_t Aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Masks are read like any other field.
-absl::Status AddMaskFields(LoaderOptions& options) {
-  const std::vector<std::string>& masks = options.mask_fields;
-  if (!masks.empty() && !options.decode)
-    return absl::InvalidArgumentError("masks are decoded with their images, or not at all");
+// Masks and other fields that are decoded are read like any other field.
+absl::Status AddDecodedFields(LoaderOptions& options) {
+  std::vector<std::string> masks = options.mask_fields;
+  for (const FieldDecode& more : options.decode_fields) masks.push_back(more.field);
+  if (!masks.empty() && !options.decode) {
+    return absl::InvalidArgumentError(
+        "masks and other fields are decoded with their images, or not at all");
+  }
   for (const std::string& name : masks) {
     if (name == kImageField || std::count(masks.begin(), masks.end(), name) > 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the field ", EscapeForTerminal(name), " cannot be a mask",
-                       name == kImageField ? ": it is decoded to pixels" : " twice"));
+          absl::StrCat("the field ", EscapeForTerminal(name), " cannot be ",
+                       name == kImageField ? "a mask: it is decoded to pixels" : "decoded twice"));
     }
     if (std::find(options.fields.begin(), options.fields.end(), name) == options.fields.end())
       options.fields.push_back(name);
@@ -43,9 +46,13 @@ absl::Status CheckPixelOptions(const LoaderOptions& options, uint32_t global_bat
   if (!options.decode && (!options.augment.empty() || options.views > 1 || options.mix)) {
     return absl::InvalidArgumentError("augmentation, views and mixing need decoding");
   }
-  if (!options.mask_fields.empty() && (options.augment.MayWarp() || options.views > 1 || mixes)) {
+  if (!options.mask_fields.empty() && options.augment.MayWarp()) {
     return absl::InvalidArgumentError(
-        "masks follow the crop and flip alone: not operations that move pixels, views or mixing");
+        "masks follow the crop and flip alone, not operations that move pixels: decode label maps");
+  }
+  if ((!options.mask_fields.empty() || !options.decode_fields.empty()) &&
+      (options.views > 1 || mixes)) {
+    return absl::InvalidArgumentError("masks and other decoded fields are of one view, unmixed");
   }
   if (!options.mix) return absl::OkStatus();
   if (options.views > 1) return absl::InvalidArgumentError("mixing is for one view");
@@ -88,7 +95,8 @@ absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOpt
   }
   decoding->pixel_bytes = Aligned(decoding->decoder->sample_bytes() * slots * options.views);
   decoding->mask_bytes = Aligned(decoding->decoder->mask_bytes() * slots);
-  const size_t batch_bytes = decoding->pixel_bytes + decoding->masks.size() * decoding->mask_bytes;
+  size_t batch_bytes = decoding->pixel_bytes + decoding->masks.size() * decoding->mask_bytes;
+  RETURN_IF_ERROR(decoding->AddFields(options, slots, batch_bytes));
   const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);
   const auto batches = std::min<uint64_t>(fit, options.prefetch_batches + 1);
   options.prefetch_batches = static_cast<uint32_t>(batches - 1);
@@ -104,7 +112,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
     return absl::InvalidArgumentError(absl::StrCat("the order is of ", order.spec().samples,
                                                    " samples, the dataset has ", dataset.size()));
   }
-  RETURN_IF_ERROR(AddMaskFields(options));
+  RETURN_IF_ERROR(AddDecodedFields(options));
   RETURN_IF_ERROR(CheckPixelOptions(options, global_batch, rank.slots(global_batch)));
   if (options.threads <= 0) options.threads = AvailableCores();
   options.prefetch_batches = std::min(options.prefetch_batches, kMaxPrefetch);

@@ -34,6 +34,7 @@
 #include "formats/core/sample.h"
 #include "images/augment/pixel_pipeline.h"
 #include "readers/dataset/dataset.h"
+#include "readers/loading/field_decode.h"
 #include "readers/loading/host_batch.h"
 #include "readers/loading/host_memory.h"
 #include "readers/loading/loader_stats.h"
@@ -84,6 +85,9 @@ struct LoaderOptions {
   // With `decode`: fields that hold masks (images/augment/mask_pipeline.h), which are read, too,
   // and decoded into HostBatch::masks.
   std::vector<std::string> mask_fields = {};
+  // With `decode`: further fields that are read and decoded, into HostBatch::decoded_fields and
+  // objects.
+  std::vector<FieldDecode> decode_fields = {};
   // Fills HostBatch::image_infos, for callers that decode batches themselves.
   bool image_infos = false;
   BadSamples bad_samples = BadSamples::kFail;

@@ -279,6 +279,7 @@ void Loader::Core::Complete(Pending& batch) {
   if (!batch.bad.empty()) batch.status = MendBadSamples(batch);
   if (decoding_ != nullptr && batch.status.ok()) {
     HostBatch::Content& content = *batch.content;
+    JoinObjects(content);
     const size_t slots = content.ids.size();
     if (options_.mix) FillMixed(batch);
     std::fill_n(content.bytes.begin() + static_cast<ptrdiff_t>(decoding_->field * slots), slots,

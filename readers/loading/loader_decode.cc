@@ -37,6 +37,7 @@ void Loader::Core::PlacePixels(SlabLease lease, HostBatch::Content& content) con
     content.masks.push_back({field, all.subspan(at, content.ids.size() * decoder.mask_bytes())});
     at += decoding_->mask_bytes;
   }
+  PlaceFields(content);
 }
 
 absl::Status Loader::Core::AboutSample(const absl::Status& why, uint64_t id) const {
@@ -76,6 +77,9 @@ absl::Status Loader::Core::DecodeFields(Pending& batch, uint32_t slot,
     }
   }
   const SampleIdentity identity = decoder.Identity(batch.epoch, id);
+  if (id != kPaddingId) {
+    ASSIGN_OR_RETURN(batch.content->geometry[slot], decoder.GeometryOf(image, info, identity));
+  }
   size_t at = decoding_->pixel_bytes + slot * decoder.mask_bytes();
   for (const size_t field : decoding_->masks) {
     const std::span<std::byte> mask = all.subspan(at, decoder.mask_bytes());
@@ -92,7 +96,7 @@ absl::Status Loader::Core::DecodeFields(Pending& batch, uint32_t slot,
                                                     std::string(decoded.message()))),
                      {.field = name});
   }
-  return absl::OkStatus();
+  return DecodeMoreFields(batch, slot, from, from_slot);
 }
 
 MixDraw Loader::Core::DrawGroup(const Pending& batch, size_t first) const {
@@ -123,7 +127,15 @@ void Loader::Core::DecodeGroup(Pending& batch, size_t first, std::vector<BadRead
     return;
   }
   size_t at = 0;
-  const absl::Status decoded = decoder.DecodeGroup(group, DrawGroup(batch, first), &at);
+  absl::Status decoded = decoder.DecodeGroup(group, DrawGroup(batch, first), &at);
+  for (size_t i = 0; decoded.ok() && i < group.size(); ++i) {
+    if (!group[i].sample) continue;
+    at = i;
+    absl::StatusOr<SampleGeometry> geometry =
+        decoder.GeometryOf(group[i].encoded, *group[i].info, *group[i].sample);
+    decoded = geometry.status();
+    if (decoded.ok()) batch.content->geometry[first + i] = *std::move(geometry);
+  }
   if (decoded.ok()) return;
   bad.push_back({static_cast<uint32_t>(first + at), AboutSample(decoded, content.ids[first + at])});
 }
