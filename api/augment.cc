@@ -25,13 +25,14 @@ absl::Status CheckSize(uint32_t width, uint32_t height) {
 
 }  // namespace
 
-shardpack_code shardpack_augment_check(const char* plan, char** canonical,
+shardpack_code shardpack_augment_check(const char* plan, char** canonical, uint32_t* moves_pixels,
                                        shardpack_error** error) {
   if (canonical != nullptr) *canonical = nullptr;
   return Guarded(error, [&]() -> absl::Status {
     RETURN_IF_ERROR(NotNull(plan, "plan"));
     RETURN_IF_ERROR(NotNull(canonical, "the result"));
     ASSIGN_OR_RETURN(const shardpack::AugmentPlan parsed, shardpack::AugmentPlan::Parse(plan));
+    if (moves_pixels != nullptr) *moves_pixels = parsed.MayWarp() ? 1 : 0;
     return shardpack::api::GiveText(parsed.ToText(), canonical);
   });
 }

@@ -434,9 +434,11 @@ SHARDPACK_API shardpack_code shardpack_decode_check(const shardpack_decode* deco
  *   rotate(-9) equalize
  * docs/augment.md has all steps and operations. */
 
-/* The plan's canonical text: of two plans that draw the same, mostly equal. INVALID for text that
- * is not a plan, naming the column. Free the text. */
+/* The plan's canonical text: of two plans that draw the same, mostly equal. `moves_pixels` (may be
+ * NULL): 1 if it may move pixels after the crop. INVALID for text that is not a plan, naming the
+ * column. Free the text. */
 SHARDPACK_API shardpack_code shardpack_augment_check(const char* plan, char** canonical,
+                                                     uint32_t* moves_pixels,
                                                      shardpack_error** error);
 /* The program that the plan draws for a sample: a function of these numbers alone. `view` counts
  * the versions of a sample (shardpack_loader_options.views), width and height are those of the

@@ -1009,8 +1009,9 @@ enum class BadSamples : std::uint32_t {
 // A plan's canonical text, or what is wrong with it.
 inline Returned<std::string> CheckAugment(const std::string& plan) {
   return internal::Text([&](char** text, shardpack_error** error) {
-    return internal::WithText(internal::IsWhole(plan),
-                              [&] { return shardpack_augment_check(plan.c_str(), text, error); });
+    return internal::WithText(internal::IsWhole(plan), [&] {
+      return shardpack_augment_check(plan.c_str(), text, nullptr, error);
+    });
   });
 }
 // What the plan draws for a sample.

@@ -12,6 +12,7 @@ or step by step:
       images, labels = torch.from_dlpack(batch.pixels), torch.from_numpy(batch.labels)
 """
 
+from ._augment import Augment, Mix, apply_program
 from ._batch import Batch
 from ._c import VERSION as __version__
 from ._dataset import Dataset
@@ -35,9 +36,9 @@ from ._tensor import Tensor
 from ._writer import Writer, finish
 
 __all__ = [
-    "Batch", "CancelledError", "Coco", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device",
-    "DeviceBatch", "DeviceError", "DeviceLoader", "Error", "ExistsError", "Finding", "InternalError", "Job", "Labels", "Loader",
+    "Augment", "Batch", "CancelledError", "Coco", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device",
+    "DeviceBatch", "DeviceError", "DeviceLoader", "Error", "ExistsError", "Finding", "InternalError", "Job", "Labels", "Loader", "Mix",
     "NoAnswerError", "NoMemoryError", "NotADatasetError", "NotFoundError", "Objects", "OptionError", "Order", "OutOfRangeError",
     "PADDING_ID", "PackError", "Paired", "Progress", "Report", "ResidentLoader", "Sample", "StateError", "SystemCallError",
-    "Table", "Tensor", "UnsupportedError", "Writer", "convert", "extract", "finish", "index", "load", "pack", "validate",
+    "Table", "Tensor", "UnsupportedError", "Writer", "apply_program", "convert", "extract", "finish", "index", "load", "pack", "validate",
 ]

@@ -506,7 +506,7 @@ FUNCTIONS = {
     "order_ids": (c_int32, [c_void_p, c_uint64, c_uint64, c_uint32, c_void_p, c_size_t, POINTER(c_void_p)]),
     "order_explain": (c_char_p, [c_void_p]),
     "decode_check": (c_int32, [POINTER(decode), POINTER(c_void_p)]),
-    "augment_check": (c_int32, [c_char_p, POINTER(c_char_p), POINTER(c_void_p)]),
+    "augment_check": (c_int32, [c_char_p, POINTER(c_char_p), c_void_p, POINTER(c_void_p)]),
     "augment_draw": (c_int32, [c_char_p, c_uint64, c_uint64, c_uint64, c_uint32, c_uint32, c_uint32, POINTER(c_char_p), POINTER(c_void_p)]),
     "program_apply": (c_int32, [c_char_p, c_void_p, c_uint32, c_uint32, c_uint32, c_uint64, POINTER(c_void_p)]),
     "loader_open": (c_int32, [c_void_p, c_void_p, POINTER(loader_options), POINTER(c_void_p), POINTER(c_void_p)]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from ._arguments import Path
+from ._augment import Augment, Mix
 from ._dataset import Dataset
 from ._fields import FieldDecode
 
@@ -36,6 +37,9 @@ class LoadOptions(TypedDict, total=False):
   layout: Literal["nhwc", "nchw"]
   mean: Sequence[float]
   std: Sequence[float]
+  augment: Union[Augment, str, None]
+  views: int
+  mix: Optional[Mix]
   fields: Sequence[str]
   decode_fields: Optional[Mapping[str, FieldDecode]]
   channels_last: bool
