@@ -1,6 +1,7 @@
 #include "augment/geometry/object_batch.h"
 
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/status_macros.h"

@@ -73,6 +73,10 @@ TEST(MoveObjects, Options) {
   EXPECT_THAT(moved->polygons, ElementsAre(76, 20, 44, 20, 44, 30));
   // The second is outside; mirrored, they change places.
   EXPECT_THAT(moved->keypoints, ElementsAre(0, 0, 0, 79.5, 19.5, 2, 0, 0, 0, 0, 0, 0));
+  Movement upright = LeftHalf();
+  upright.crop.flip = false;
+  EXPECT_THAT(MoveObjects(objects, upright, options)->keypoints,
+              ElementsAre(19.5, 19.5, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0));
   objects[3].keypoints.resize(3);
   EXPECT_THAT(MoveObjects(objects, LeftHalf(), options).status().message(),
               HasSubstr("object 3 has 3 keypoints, not 2"));

@@ -104,6 +104,21 @@ TEST(MoveBox, WhatIsKept) {
   EXPECT_EQ(moved({-20, -20, -10, -10}).visible, 0);
 }
 
+// What a warp moves out of the result is no longer visible either.
+TEST(MoveBox, WarpsTakeTheirShare) {
+  const Affine right = {.x0 = 45};
+  const Movement movement = {.source_width = 100,
+                             .source_height = 100,
+                             .crop = {.box = {0, 0, 50, 50}},
+                             .width = 50,
+                             .height = 50,
+                             .warps = std::span(&right, 1)};
+  const MovedBox moved = MoveBox({0, 10, 20, 20}, movement);
+  EXPECT_EQ(moved.box, (PixelBox{45, 10, 50, 20}));
+  EXPECT_DOUBLE_EQ(moved.visible, 0.25);
+  EXPECT_DOUBLE_EQ(MoveBox({0, 40, 20, 60}, movement).visible, 0.125);
+}
+
 TEST(CheckBox, NamesWhatIsWrong) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(CheckBox({0, 0, 0, 0}).ok());

@@ -63,6 +63,10 @@ LabelPipeline::LabelPipeline(const PixelPipelineOptions& pixels, const LabelMapO
     table_.emplace_back(ColorOf(rgb), color.label);
   }
   std::sort(table_.begin(), table_.end());
+  for (uint32_t label = 0; label < refused_.size(); ++label) {
+    const bool is_class = options.classes == 0 || label < options.classes;
+    refused_[label] = !is_class && label != options.ignore ? 1 : 0;
+  }
 }
 
 absl::StatusOr<LabelPipeline> LabelPipeline::Create(const PixelPipelineOptions& pixels,
@@ -137,6 +141,8 @@ absl::Status LabelPipeline::Run(std::span<const std::byte> map, const ShownImage
     return absl::InvalidArgumentError(
         "a label map has colours, and no table says which labels they are");
   }
+  if (table_.empty() && info.bits_per_channel > 8 && info.format != ImageFormat::kPng)
+    return absl::InvalidArgumentError("a label map of more than 8 bits has to be a PNG");
   const auto shared = SharedCrop(crop, image.width, image.height, shown->width, shown->height);
   if (!shared.ok()) return shared.status();
   ChoosePixels(*shown, *shared, shown->width == image.width && shown->height == image.height);
@@ -149,7 +155,23 @@ absl::Status LabelPipeline::Run(std::span<const std::byte> map, const ShownImage
   const auto decoded = decoder_.Decode(map, info, decode);
   if (!decoded.ok()) return decoded.status();
   if (options_.wide) return Sample(decoded->view, decode.region, static_cast<uint16_t*>(out));
+  if (decode.stored && Gather(decoded->view, decode.region, static_cast<uint8_t*>(out)))
+    return absl::OkStatus();
   return Sample(decoded->view, decode.region, static_cast<uint8_t*>(out));
+}
+
+bool LabelPipeline::Gather(const PixelView& view, const PixelRegion& region, uint8_t* out) const {
+  if (view.sample_bytes != 1) return false;
+  uint8_t refused = 0;
+  for (const uint32_t y : rows_) {
+    const uint8_t* const row = view.Row(y - region.top);
+    for (const uint32_t x : columns_) {
+      const uint8_t label = row[x - region.left];
+      refused |= refused_[label];
+      *out++ = label;
+    }
+  }
+  return refused == 0;
 }
 
 template <typename Label>

@@ -27,6 +27,7 @@
 #ifndef SHARDPACK_IMAGES_AUGMENT_LABEL_PIPELINE_H_
 #define SHARDPACK_IMAGES_AUGMENT_LABEL_PIPELINE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -70,12 +71,15 @@ class LabelPipeline {
  private:
   LabelPipeline(const PixelPipelineOptions& pixels, const LabelMapOptions& options);
   void ChoosePixels(const ShownImage& map, const Crop& crop, bool same_size);
+  // The common case, of one byte each; false if a label is refused, or has two.
+  bool Gather(const PixelView& view, const PixelRegion& region, uint8_t* out) const;
   template <typename Label>
   absl::Status Sample(const PixelView& view, const PixelRegion& region, Label* out) const;
 
   PixelPipelineOptions pixels_;
   LabelMapOptions options_;
   std::vector<std::pair<uint32_t, uint16_t>> table_;  // colours as 0xRRGGBB, sorted
+  std::array<uint8_t, 256> refused_ = {};             // 1: of no class
   ImageDecoder decoder_;
   std::vector<uint32_t> columns_, rows_;  // of the map as displayed, for each of the result
 };

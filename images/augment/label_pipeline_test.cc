@@ -253,6 +253,8 @@ TEST(LabelPipeline, OptionsThatCannotBe) {
 TEST(LabelPipeline, WhatIsNoLabelMap) {
   EXPECT_THAT(WholeMap(30, 20).Why(EncodeJpeg(MakePattern(30, 20, 1), {})),
               HasSubstr("a JPEG is no label map"));
+  EXPECT_THAT(WholeMap(30, 20).Why(LoadTestImage("gray16.tif"), {.wide = true}),
+              HasSubstr("has to be a PNG"));
   const Image rgb = LoadTestImage("rgb.png");
   EXPECT_THAT(WholeMap(30, 20).Why(rgb), HasSubstr("colours"));
   std::mt19937 random(1);

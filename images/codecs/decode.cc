@@ -244,8 +244,7 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   if (request.stored) {
     const bool single =
         known->color_space == ColorSpace::kGray || known->color_space == ColorSpace::kPalette;
-    if (!single || request.alpha || request.ink ||
-        (known->bits_per_channel > 8 && !request.wide)) {
+    if (!single || request.alpha || request.ink || (known->bits_per_channel > 8 && !request.wide)) {
       return absl::InvalidArgumentError(
           absl::StrCat("not gray or with a palette, of at most ", options.wide ? 16 : 8, " bits"));
     }

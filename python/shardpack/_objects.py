@@ -49,7 +49,7 @@ class Objects:
 
   @property
   def offsets(self) -> numpy.typing.NDArray[numpy.int64]:
-    """int64 [n + 1]: where the objects of each slot begin."""
+    """int64 [m], m = n + 1: where the objects of each slot begin, and the end of all."""
     offsets: numpy.typing.NDArray[numpy.int64] = self._offsets
     return offsets
 

@@ -35,7 +35,7 @@ def setUpModule():
     pixels = numpy.repeat(inside[..., None] * numpy.uint8(255), 3, axis=2)
     PIL.Image.fromarray(pixels).save(folder / f"{n:02}.png")
     PIL.Image.fromarray(pixels).resize((width // 2, height // 2), PIL.Image.BOX).save(folder / f"{n:02}.half.png")
-    palette = PIL.Image.fromarray(inside.astype(numpy.uint8) * 15, "P")
+    palette = PIL.Image.fromarray(inside.astype(numpy.uint8) * 15)
     palette.putpalette([7] * 768)
     palette.save(folder / f"{n:02}.mask.png")
     PIL.Image.fromarray(inside.astype(numpy.uint16) * (1000 + n)).save(folder / f"{n:02}.deep.png")
