@@ -242,7 +242,7 @@ class Batches:
     _resume.check_order(saved, self._order, strict)
     place = _resume.where(saved, self._order)
     if not self._other_augment:
-      _resume.check_augment(saved, self.cursor)
+      _resume.check_augment(saved, self._cursor())
     with self._one_at_a_time:
       self._refuse_in_handler()
       if isinstance(place, _resume.Rest):

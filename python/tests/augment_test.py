@@ -105,7 +105,7 @@ class LoaderTest(unittest.TestCase):
     with self.assertRaisesRegex(shardpack.CursorError, "augmentation was .*, and is none"):
       load().load_state_dict(loader.state_dict())
     dataset = shardpack.Dataset(SHARDS)
-    order = shardpack.Order(len(dataset), 8, seed=3)
+    order = shardpack.Order(len(dataset), 8, seed=3, tail="pad")
     shardpack.Loader(dataset, order, decode=shardpack.Decode(48, 40, augment="invert"), cursor=state, other_augment=True)
 
   def test_a_seek_keeps_the_plan(self):
