@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -45,6 +46,12 @@ class AnyBatch {
     return std::nullopt;
   }
   virtual absl::Status Crops(std::span<shardpack_crop> crops) const = 0;
+  // Text; of padding it is empty. slot < slots().
+  virtual absl::StatusOr<std::string> Program(size_t, uint32_t) const {
+    return absl::UnimplementedError("only batches that a loader has decoded have programs");
+  }
+  // nullptr where nothing was decoded, or not in host memory.
+  virtual const HostBatch* Decoded() const { return nullptr; }
   // SHARDPACK_PIXELS or SHARDPACK_LABELS; NotFound if there are none.
   virtual absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const = 0;
   virtual absl::Status WaitOn(Stream stream) = 0;

@@ -31,6 +31,11 @@ absl::Status CheckSlots(const AnyBatch& batch, const void* results, size_t count
       absl::StrCat("room for ", count, " slots; the batch has ", batch.slots()));
 }
 
+absl::Status CheckSlot(const AnyBatch& batch, size_t slot) {
+  if (slot < batch.slots()) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat("slot ", slot, " of ", batch.slots(), " slots"));
+}
+
 }  // namespace
 
 shardpack_batch* shardpack_batch_retain(shardpack_batch* batch) {
@@ -97,13 +102,24 @@ shardpack_code shardpack_batch_crops(const shardpack_batch* batch, shardpack_cro
   });
 }
 
+shardpack_code shardpack_batch_program(const shardpack_batch* batch, size_t slot, uint32_t view,
+                                       char** program, shardpack_error** error) {
+  if (program != nullptr) *program = nullptr;
+  return Guarded(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const std::shared_ptr<AnyBatch> content, Use(batch));
+    RETURN_IF_ERROR(NotNull(program, "the result"));
+    RETURN_IF_ERROR(CheckSlot(*content, slot));
+    ASSIGN_OR_RETURN(const std::string text, content->Program(slot, view));
+    return shardpack::api::GiveText(text, program);
+  });
+}
+
 shardpack_code shardpack_batch_why(const shardpack_batch* batch, size_t slot, uint64_t* wanted_id,
                                    shardpack_text* why, shardpack_error** error) {
   return Guarded(error, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::shared_ptr<AnyBatch> content, Use(batch));
     RETURN_IF_ERROR(NotNull(why, "why"));
-    if (slot >= content->slots())
-      return absl::OutOfRangeError(absl::StrCat("slot ", slot, " of ", content->slots(), " slots"));
+    RETURN_IF_ERROR(CheckSlot(*content, slot));
     const SampleStatus& status = content->status(slot);
     const bool substituted = status.state == SampleState::kSubstituted;
     *why = TextOf(substituted ? std::string_view(status.why) : "");

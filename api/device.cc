@@ -111,10 +111,15 @@ absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_dev
     return absl::UnimplementedError("the batches of this loader are on a device already");
   }
   const HostLoaderPlan& plan = host->plan();
-  if (!plan.options.mask_fields.empty()) {
+  if (!plan.options.mask_fields.empty() || !plan.options.decode_fields.empty()) {
     return absl::UnimplementedError(
-        "masks are not copied to a device: use the batches of this loader, or leave out "
-        "decode_fields");
+        "masks and other decoded fields are not copied to a device: use the batches of this "
+        "loader, or leave out decode_fields");
+  }
+  if (plan.options.views > 1 || plan.options.mix) {
+    return absl::UnimplementedError(
+        "several views and mixed samples are not copied to a device: use the batches of this "
+        "loader");
   }
   if (plan.device != device->device) {
     return absl::InvalidArgumentError(

@@ -57,6 +57,8 @@ class InHostMemory final : public AnyBatch {
   absl::Status Spans(std::string_view field, std::span<shardpack_span> spans) const override;
   std::optional<std::span<const std::byte>> Masks(std::string_view field) const override;
   absl::Status Crops(std::span<shardpack_crop> crops) const override;
+  absl::StatusOr<std::string> Program(size_t slot, uint32_t view) const override;
+  const HostBatch* Decoded() const override { return batch_.get(); }
   absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const override;
   absl::Status WaitOn(Stream) override { return absl::OkStatus(); }
   absl::Status ReleaseOn(Stream) override {
@@ -92,6 +94,13 @@ void InHostMemory::View(shardpack_batch_view& view) const {
     view.channels = pixels->channels;
     view.type = NumberOf(pixels->type);
     view.layout = pixels->layout == PixelLayout::kNhwc ? SHARDPACK_NHWC : SHARDPACK_NCHW;
+    view.views = pixels->views;
+  }
+  if (const MixedBatch* const mixed = batch_->mixed()) {
+    view.classes = mixed->classes;
+    view.soft_labels = mixed->soft_labels.data();
+    view.partners = mixed->partners.data();
+    view.weights = mixed->weights.data();
   }
   view.fields = static_cast<uint32_t>(batch_->fields());
   view.device_kind = SHARDPACK_HOST;
@@ -136,6 +145,22 @@ absl::Status InHostMemory::Crops(std::span<shardpack_crop> crops) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::string> InHostMemory::Program(size_t slot, uint32_t view) const {
+  if (!rule_) return AnyBatch::Program(slot, view);
+  const PixelBatch& pixels = *batch_->pixels();
+  if (view >= pixels.views)
+    return absl::OutOfRangeError(absl::StrCat("view ", view, " of ", pixels.views, " views"));
+  SampleProgram program;
+  if (states_[slot] != SHARDPACK_SAMPLE_PADDING) {
+    rule_->augment->Draw({.seed = rule_->seed,
+                          .epoch = batch_->epoch(),
+                          .id = batch_->ids()[slot],
+                          .view = static_cast<uint16_t>(view)},
+                         pixels.width, pixels.height, program);
+  }
+  return program.ToText();
+}
+
 absl::StatusOr<DeviceTensor> InHostMemory::Tensor(uint32_t what) const {
   DeviceTensor tensor;
   const auto slots = static_cast<int64_t>(batch_->size());
@@ -157,6 +182,11 @@ absl::StatusOr<DeviceTensor> InHostMemory::Tensor(uint32_t what) const {
     tensor.shape = {slots, channels, height, width};
   }
   tensor.dimensions = 4;
+  if (pixels->views > 1) {
+    std::copy_backward(tensor.shape.begin(), tensor.shape.begin() + 4, tensor.shape.end());
+    tensor.shape[0] = pixels->views;
+    tensor.dimensions = 5;
+  }
   return tensor;
 }
 

@@ -12,7 +12,8 @@ namespace {
 
 std::optional<CropRule> CropRuleOf(const LoaderOptions& options) {
   if (!options.decode) return std::nullopt;
-  return CropRule{options.decode->crop, options.decode->orient, options.augment_seed};
+  return CropRule{options.decode->crop, options.decode->orient, options.augment_seed,
+                  std::make_shared<const AugmentPlan>(options.augment)};
 }
 
 absl::StatusOr<HostLoaderParts> OpenPlan(const HostLoaderPlan& plan, const LoaderOptions& options,
@@ -56,9 +57,11 @@ absl::Status HostLoader::Borrowed::status() const {
   return absl::FailedPreconditionError("a loader on a device has taken this loader over");
 }
 
-absl::Status HostLoader::OpenParts(const std::optional<Cursor>& cursor,
+absl::Status HostLoader::OpenParts(const std::optional<Cursor>& cursor, bool seek,
                                    std::shared_ptr<HostLoaderParts>& parts) {
   LoaderOptions options = plan_.options;
+  // A place to seek says nothing about augmentation.
+  if (seek) options.other_augment = true;
   {
     const std::lock_guard lock(mutex_);
     options.max_bad_samples -= std::min(options.max_bad_samples, bad_before_);
@@ -74,7 +77,7 @@ absl::Status HostLoader::OpenParts(const std::optional<Cursor>& cursor,
 absl::StatusOr<std::shared_ptr<HostLoader>> HostLoader::Open(HostLoaderPlan plan,
                                                              const std::optional<Cursor>& cursor) {
   std::shared_ptr<HostLoader> loader(new HostLoader(std::move(plan)));
-  RETURN_IF_ERROR(loader->OpenParts(cursor, loader->parts_));
+  RETURN_IF_ERROR(loader->OpenParts(cursor, /*seek=*/false, loader->parts_));
   return loader;
 }
 
@@ -111,7 +114,7 @@ absl::Status HostLoader::Seek(uint64_t epoch, uint64_t step) {
     }
   }
   std::shared_ptr<HostLoaderParts> parts;
-  RETURN_IF_ERROR(OpenParts(cursor, parts));
+  RETURN_IF_ERROR(OpenParts(cursor, /*seek=*/true, parts));
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) parts->loader.Stop();

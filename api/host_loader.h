@@ -46,11 +46,12 @@ struct HostLoaderParts {
   Loader loader;
 };
 
-// What determines the crops of decoded images.
+// What determines the crops and programs of decoded images.
 struct CropRule {
   CropOptions crop;
   bool orient = true;
   uint64_t seed = 0;
+  std::shared_ptr<const AugmentPlan> augment;  // never null
 };
 
 // `keeps`: what the bytes of the batch are in.
@@ -94,7 +95,7 @@ class HostLoader final : public AnyLoader {
   };
 
   explicit HostLoader(HostLoaderPlan plan) : plan_(std::move(plan)) {}
-  absl::Status OpenParts(const std::optional<Cursor>& cursor,
+  absl::Status OpenParts(const std::optional<Cursor>& cursor, bool seek,
                          std::shared_ptr<HostLoaderParts>& parts);
 
   const HostLoaderPlan plan_;

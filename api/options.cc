@@ -93,6 +93,54 @@ absl::StatusOr<PixelPipelineOptions> DecodeOf(const shardpack_decode* decode) {
   return options;
 }
 
+absl::StatusOr<FieldDecode> FieldDecodeOf(const shardpack_field_decode* decode) {
+  static constexpr FieldAs kAs[] = {FieldAs::kImage, FieldAs::kLabels, FieldAs::kCoco};
+  static constexpr Share kShares[] = {Share::kAll, Share::kGeometry, Share::kNone};
+  static constexpr BoxFormat kFormats[] = {BoxFormat::kXyxy, BoxFormat::kXywh};
+  RETURN_IF_ERROR(NotNull(decode, "a field decode"));
+  ASSIGN_OR_RETURN(const shardpack_field_decode given, Known(decode, "options of a field"));
+  RETURN_IF_ERROR(NotNull(given.field, "the name of a field"));
+  FieldDecode made = {.field = given.field};
+  ASSIGN_OR_RETURN(made.as, Choose(given.kind, kAs, "what a field becomes"));
+  ASSIGN_OR_RETURN(made.share, Choose(given.share, kShares, "what a field shares"));
+  for (const auto& [flag, name] : {std::pair(given.wide_labels, "wide_labels"),
+                                   std::pair(given.legacy_nearest, "legacy_nearest"),
+                                   std::pair(given.ignore_zero, "ignore_zero"),
+                                   std::pair(given.box_from_polygon, "box_from_polygon"),
+                                   std::pair(given.polygons, "polygons")}) {
+    RETURN_IF_ERROR(MustBeFlag(flag, name));
+  }
+  LabelMapOptions& labels = made.labels;
+  labels.wide = given.wide_labels != 0;
+  labels.legacy = given.legacy_nearest != 0;
+  if (given.ignore > 65'535 || (given.ignore > 0 && given.ignore_zero != 0))
+    return absl::InvalidArgumentError("ignore is below 65536, and 0 with ignore_zero");
+  SetUnlessZero(static_cast<uint16_t>(given.ignore), labels.ignore);
+  if (given.ignore_zero != 0) labels.ignore = 0;
+  labels.classes = given.classes;
+  if (given.color_count > 0) RETURN_IF_ERROR(NotNull(given.colors, "colors"));
+  if (given.color_count > (1 << 24)) return absl::InvalidArgumentError("too many colours");
+  for (size_t i = 0; i < given.color_count; ++i) {
+    const shardpack_label_color& color = given.colors[i];
+    RETURN_IF_ERROR(MustBeZero(color.reserved));
+    if (color.label > 65'535) return absl::InvalidArgumentError("a colour's label is below 65536");
+    labels.colors.push_back(
+        {color.red, color.green, color.blue, static_cast<uint16_t>(color.label)});
+  }
+  ObjectOptions& objects = made.objects;
+  ASSIGN_OR_RETURN(objects.format, Choose(given.box_format, kFormats, "the format of boxes"));
+  objects.min_visible = given.min_visible;
+  objects.box_from_polygon = given.box_from_polygon != 0;
+  objects.polygons = given.polygons != 0;
+  objects.keypoints = given.keypoints;
+  if (given.keypoint_pairs > 0) RETURN_IF_ERROR(NotNull(given.pairs, "pairs"));
+  if (given.keypoint_pairs > given.keypoints)
+    return absl::InvalidArgumentError("more pairs than keypoints");
+  for (size_t i = 0; i < given.keypoint_pairs; ++i)
+    objects.pairs.emplace_back(given.pairs[2 * i], given.pairs[2 * i + 1]);
+  return made;
+}
+
 absl::StatusOr<OrderSpec> OrderSpecOf(uint64_t samples, const shardpack_order_options& options) {
   static constexpr OrderMode kModes[] = {OrderMode::kShuffle, OrderMode::kSequential,
                                          OrderMode::kBlockShuffle};
@@ -125,6 +173,19 @@ absl::StatusOr<OrderSpec> OrderSpecOf(uint64_t samples, const shardpack_order_op
   return spec;
 }
 
+absl::StatusOr<MixOptions> MixOf(const shardpack_mix* mix) {
+  RETURN_IF_ERROR(NotNull(mix, "mix"));
+  ASSIGN_OR_RETURN(const shardpack_mix given, Known(mix, "options of mixing"));
+  MixOptions options{.mixup_alpha = given.mixup,
+                     .cutmix_alpha = given.cutmix,
+                     .classes = given.classes,
+                     .smoothing = given.smoothing};
+  SetUnlessZero(given.probability, options.probability);
+  SetUnlessZero(given.cutmix_share, options.cutmix_share);
+  SetUnlessZero(given.group, options.group);
+  return options;
+}
+
 absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& options) {
   static constexpr BadSamples kPolicies[] = {BadSamples::kFail, BadSamples::kSubstitute};
   LoaderOptions made;
@@ -136,7 +197,22 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
   }
   ASSIGN_OR_RETURN(made.mask_fields,
                    TextsOf(options.decode_fields, options.decode_field_count, "a decode field"));
+  if (options.field_decode_count > 0)
+    RETURN_IF_ERROR(NotNull(options.field_decodes, "field_decodes"));
+  for (size_t i = 0; i < options.field_decode_count; ++i) {
+    ASSIGN_OR_RETURN(FieldDecode field, FieldDecodeOf(options.field_decodes[i]));
+    made.decode_fields.push_back(std::move(field));
+  }
   made.augment_seed = options.augment_seed;
+  if (options.augment != nullptr) {
+    ASSIGN_OR_RETURN(made.augment, AugmentPlan::Parse(options.augment));
+  }
+  if (options.mix != nullptr) {
+    ASSIGN_OR_RETURN(made.mix, MixOf(options.mix));
+  }
+  SetUnlessZero(options.views, made.views);
+  RETURN_IF_ERROR(MustBeFlag(options.other_augment, "other_augment"));
+  made.other_augment = options.other_augment != 0;
   made.epochs = options.epochs;
   SetUnlessZero(options.memory_bytes, made.memory_bytes);
   SetUnlessZero(options.max_bad_samples, made.max_bad_samples);

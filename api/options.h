@@ -35,6 +35,8 @@ absl::StatusOr<PixelPipelineOptions> DecodeOf(const shardpack_decode* decode);
 absl::StatusOr<OrderSpec> OrderSpecOf(uint64_t samples, const shardpack_order_options& options);
 // `decode`, names of fields and numbers; the device and the cursor are the caller's.
 absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& options);
+// `mix` is not null.
+absl::StatusOr<MixOptions> MixOf(const shardpack_mix* mix);
 // nullopt for null.
 absl::StatusOr<std::optional<Cursor>> CursorOf(const char* text);
 // Copies of terminated texts; InvalidArgument if one is null. `what` is for messages: "a path".

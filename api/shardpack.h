@@ -379,9 +379,93 @@ typedef struct shardpack_decode {
   uint32_t reserved;
 } shardpack_decode;
 
+/* What a loader makes of a field beside the image (shardpack_loader_options.field_decodes). */
+enum {
+  SHARDPACK_AS_IMAGE = 0,  /* pixels like those of the image */
+  SHARDPACK_AS_LABELS = 1, /* a label map: the numbers that are stored, by nearest neighbour */
+  SHARDPACK_AS_COCO = 2    /* objects of COCO's JSON, for shardpack_batch_objects */
+};
+/* What such a field has in common with the image. */
+enum {
+  SHARDPACK_SHARE_ALL = 0,      /* crop and flip, and what changes colours */
+  SHARDPACK_SHARE_GEOMETRY = 1, /* crop and flip */
+  SHARDPACK_SHARE_NONE = 2      /* nothing: crop and flip are drawn anew */
+};
+/* Left, top, right, bottom; or left, top, width, height. */
+enum { SHARDPACK_XYXY = 0, SHARDPACK_XYWH = 1 };
+
+typedef struct shardpack_label_color {
+  uint8_t red, green, blue, reserved;
+  uint32_t label;
+} shardpack_label_color;
+
+/* Images and label maps have the shape of the sample's image as displayed, at any scale. Their own
+ * orientation is applied, not that of the image. Arrays are copied. */
+typedef struct shardpack_field_decode {
+  size_t size;
+  const char* field;
+  uint32_t kind, share; /* SHARDPACK_AS_IMAGE ...; SHARDPACK_SHARE_ALL ... */
+  /* AS_LABELS. Gray of 1 to 16 bits or a palette; never JPEG. */
+  uint32_t wide_labels;    /* 1: 16 bits each; else 8, and larger labels are bad samples */
+  uint32_t legacy_nearest; /* 1: torchvision's NEAREST; else its NEAREST_EXACT, by pixel centres */
+  uint32_t ignore;         /* where a sample has no map, and never an error; 0: 255 */
+  uint32_t ignore_zero;    /* 1: `ignore` is 0 and not 255 */
+  uint32_t classes;        /* labels from here on are bad samples, except `ignore`; 0: none are */
+  uint32_t box_format;     /* AS_COCO: SHARDPACK_XYXY ... */
+  const shardpack_label_color* colors; /* NULL: numbers; else labels are those of colours */
+  size_t color_count;
+  /* AS_COCO. Objects with boxes below a pixel are left out. */
+  double min_visible;        /* and those of which less than this share is seen */
+  uint32_t box_from_polygon; /* 1: boxes are those around the polygons, where there are any */
+  uint32_t polygons;         /* 1: they are given, too */
+  uint32_t keypoints;        /* how many an object has; 0: none are given */
+  uint32_t keypoint_pairs;   /* how many pairs follow; they change places in a mirrored image */
+  const uint32_t* pairs;     /* two numbers of keypoints each */
+} shardpack_field_decode;
+
 /* OK, or the INVALID that a loader would answer to these options. */
 SHARDPACK_API shardpack_code shardpack_decode_check(const shardpack_decode* decode,
                                                     shardpack_error** error);
+
+/* -------------------------------------------------------------------------------- augmentation */
+
+/* A plan says what is drawn for every sample, a program what one sample gets. Both are text:
+ *   augment/1 color_jitter(b=.4, c=.4, s=.4, h=.1) rand_augment(n=2, m=9) erase(p=.25)
+ *   rotate(-9) equalize
+ * docs/augment.md has all steps and operations. */
+
+/* The plan's canonical text: of two plans that draw the same, mostly equal. `moves_pixels` (may be
+ * NULL): 1 if it may move pixels after the crop. INVALID for text that is not a plan, naming the
+ * column. Free the text. */
+SHARDPACK_API shardpack_code shardpack_augment_check(const char* plan, char** canonical,
+                                                     uint32_t* moves_pixels,
+                                                     shardpack_error** error);
+/* The program that the plan draws for a sample: a function of these numbers alone. `view` counts
+ * the versions of a sample (shardpack_loader_options.views), width and height are those of the
+ * result. Free the text. */
+SHARDPACK_API shardpack_code shardpack_augment_draw(const char* plan, uint64_t seed, uint64_t epoch,
+                                                    uint64_t id, uint32_t view, uint32_t width,
+                                                    uint32_t height, char** program,
+                                                    shardpack_error** error);
+/* Applies a program to 8-bit pixels in place: [height, width, channels], rows `stride_bytes` apart
+ * (0: without gaps), 1 or 3 channels. */
+SHARDPACK_API shardpack_code shardpack_program_apply(const char* program, uint8_t* pixels,
+                                                     uint32_t width, uint32_t height,
+                                                     uint32_t channels, uint64_t stride_bytes,
+                                                     shardpack_error** error);
+
+/* MixUp and CutMix. Each sample is mixed with the next one of its group, neighbours in the global
+ * batch; the last with the first; padding with none. The group divides each rank's share, so pixels
+ * do not depend on the world size. */
+typedef struct shardpack_mix {
+  size_t size;
+  double mixup, cutmix; /* alpha of Beta(alpha, alpha); 0: not used; both: one of them is drawn */
+  double probability;   /* that a group is mixed; 0: 1 */
+  double cutmix_share;  /* of CutMix where both are used; 0: 1/2 */
+  double smoothing;     /* of labels: this much is spread over all classes */
+  uint32_t group;       /* 0: 2 */
+  uint32_t classes;     /* columns of the soft labels */
+} shardpack_mix;
 
 /* ------------------------------------------------------------------------------------- loaders */
 
@@ -423,6 +507,15 @@ typedef struct shardpack_loader_options {
    * gray images, or indices of palettes, of at most 8 bits. Others are bad samples. */
   const char* const* decode_fields;
   size_t decode_field_count;
+  /* Further fields that are read and decoded, for shardpack_batch_decoded and
+   * shardpack_batch_objects. Not NULL needs `decode`. */
+  const shardpack_field_decode* const* field_decodes;
+  size_t field_decode_count;
+  /* These need `decode`, and not masks where they move or mix pixels. */
+  const char* augment;      /* a plan, applied after crop, resize and flip; NULL: none */
+  const shardpack_mix* mix; /* NULL: samples are not mixed */
+  uint32_t views;           /* versions of each sample, each with draws of its own; 0: 1 */
+  uint32_t other_augment;   /* 1: also goes on from a cursor of a run that augmented otherwise */
 } shardpack_loader_options;
 
 /* INVALID if order, rank, cursor or fields do not fit the dataset. */
@@ -500,6 +593,12 @@ typedef struct shardpack_batch_view {
   uint32_t device_kind;   /* where pixels and spans are */
   int32_t device_number;  /* of a GPU; -1: host memory */
   int64_t* device_labels; /* the labels beside the pixels of a GPU; NULL if they are not there */
+  uint32_t views;         /* pixels are [views, slots, ...] if there are several */
+  uint32_t classes;
+  /* Of a loader that mixes, in host memory; else NULL. */
+  const float* soft_labels; /* [slots, classes]; zeros for padding and samples without a label */
+  const uint64_t* partners; /* the id of the other sample; SHARDPACK_PADDING_ID: none */
+  const float* weights;     /* the other sample's share of the label */
 } shardpack_batch_view;
 
 typedef struct shardpack_span {
@@ -537,11 +636,67 @@ SHARDPACK_API shardpack_code shardpack_batch_spans(const shardpack_batch* batch,
 SHARDPACK_API shardpack_code shardpack_batch_masks(const shardpack_batch* batch, const char* field,
                                                    uint8_t** masks, uint64_t* bytes,
                                                    shardpack_error** error);
-/* The crops and flips of a decoded batch, likewise. UNSUPPORTED for a batch that was not
- * decoded. */
+/* The crops and flips of a decoded batch, likewise; of the first view. UNSUPPORTED for a batch that
+ * was not decoded. */
 SHARDPACK_API shardpack_code shardpack_batch_crops(const shardpack_batch* batch,
                                                    shardpack_crop* crops, size_t count,
                                                    shardpack_error** error);
+/* What an augmented slot got: the text of a program, for shardpack_program_apply; empty for
+ * padding. `view` is 0 unless the loader makes several. UNSUPPORTED for a batch that was not
+ * decoded. Free the text. */
+SHARDPACK_API shardpack_code shardpack_batch_program(const shardpack_batch* batch, size_t slot,
+                                                     uint32_t view, char** program,
+                                                     shardpack_error** error);
+/* The maps from each image as displayed to its slot's pixels, in coordinates where pixel x covers x
+ * to x + 1: six numbers a slot, x' = a x + b y + c and y' = d x + e y + f; the identity for
+ * padding. `count` is the number of slots. UNSUPPORTED as for the crops. */
+SHARDPACK_API shardpack_code shardpack_batch_affine(const shardpack_batch* batch, double* affine,
+                                                    size_t count, shardpack_error** error);
+
+/* What a field of `field_decodes` was decoded to. Valid as long as the batch; the caller may write
+ * to it. */
+typedef struct shardpack_decoded_field {
+  size_t size;
+  /* AS_IMAGE: as the pixels of the batch. AS_LABELS: [slots, height, width] of the pixels, in the
+   * byte order of the machine. AS_COCO: NULL. Without gaps. */
+  void* data;
+  uint64_t bytes;       /* of all slots */
+  uint32_t kind;        /* SHARDPACK_AS_IMAGE ... */
+  uint32_t label_bytes; /* of AS_LABELS: 1 or 2; else 0 */
+} shardpack_decoded_field;
+
+/* NOT_FOUND for other fields. */
+SHARDPACK_API shardpack_code shardpack_batch_decoded(const shardpack_batch* batch,
+                                                     const char* field,
+                                                     shardpack_decoded_field* decoded,
+                                                     shardpack_error** error);
+
+/* The objects of all slots, one after the other, in pixels of the slots. Valid as long as the
+ * batch. */
+typedef struct shardpack_objects {
+  size_t size;
+  uint64_t objects;
+  const int64_t* offsets; /* [slots + 1]: where those of each slot begin */
+  const float* boxes;     /* [objects, 4] */
+  const float* areas;     /* [objects]: of the whole object, scaled as the image is */
+  const int64_t* labels;  /* [objects]; -1: none */
+  const uint8_t* crowds;  /* [objects]: 1: a group that was not told apart */
+  const uint32_t* keep;   /* [objects]: the position in the JSON */
+  const float* keypoints; /* [objects, keypoints_each, 3]: x, y, and COCO's 0, 1 or 2 */
+  /* [objects + 1]: where the polygons of each object begin; NULL if they were not asked for. */
+  const int64_t* ring_offsets;
+  const int64_t* point_offsets; /* where the points of each begin */
+  const float* polygons;        /* two numbers a point */
+  uint64_t dropped;             /* objects that are not there: too small, or not seen */
+  uint64_t outside;             /* boxes that went beyond their image and were cut */
+  uint32_t keypoints_each;
+  uint32_t reserved;
+} shardpack_objects;
+
+/* NOT_FOUND if no field is decoded AS_COCO. */
+SHARDPACK_API shardpack_code shardpack_batch_objects(const shardpack_batch* batch,
+                                                     shardpack_objects* objects,
+                                                     shardpack_error** error);
 /* Why a slot has a substitute, and the id that belongs there (its own id and an empty text if it
  * has none). `wanted_id` may be NULL. Valid as long as the batch. */
 SHARDPACK_API shardpack_code shardpack_batch_why(const shardpack_batch* batch, size_t slot,

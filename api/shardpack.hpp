@@ -405,6 +405,34 @@ struct Decode {
   SHARDPACK_SETTER(bool, off)
 };
 
+enum class FieldAs : std::uint32_t {
+  kImage = SHARDPACK_AS_IMAGE,
+  kLabels = SHARDPACK_AS_LABELS,
+  kCoco = SHARDPACK_AS_COCO
+};
+enum class Share : std::uint32_t {
+  kAll = SHARDPACK_SHARE_ALL,
+  kGeometry = SHARDPACK_SHARE_GEOMETRY,
+  kNone = SHARDPACK_SHARE_NONE
+};
+enum class BoxFormat : std::uint32_t { kXyxy = SHARDPACK_XYXY, kXywh = SHARDPACK_XYWH };
+
+// What a loader makes of a field beside the image, as shardpack_field_decode.
+struct FieldDecode {
+  std::string field;
+  FieldAs as = FieldAs::kLabels;
+  Share share = Share::kAll;
+  bool wide_labels = false, legacy_nearest = false;
+  std::uint16_t ignore = 255;
+  std::uint32_t classes = 0;
+  std::vector<shardpack_label_color> colors = {};
+  BoxFormat box_format = BoxFormat::kXyxy;
+  double min_visible = 0;
+  bool box_from_polygon = false, polygons = false;
+  std::uint32_t keypoints = 0;
+  std::vector<std::array<std::uint32_t, 2>> pairs = {};
+};
+
 // What options of loaders have until they are told to decode.
 inline Decode NoDecode() {
   Decode decode;
@@ -438,6 +466,30 @@ inline shardpack_decode Plain(const Decode& from) {
   to.fast = from.fast ? 1 : 0;
   to.max_pixels = from.max_pixels;
   to.max_scans = from.max_scans;
+  return to;
+}
+
+inline shardpack_field_decode Plain(const FieldDecode& from) {
+  static_assert(sizeof(from.pairs[0]) == 2 * sizeof(std::uint32_t), "pairs without gaps");
+  shardpack_field_decode to = {};
+  to.size = sizeof to;
+  to.field = from.field.c_str();
+  to.kind = static_cast<std::uint32_t>(from.as);
+  to.share = static_cast<std::uint32_t>(from.share);
+  to.wide_labels = from.wide_labels ? 1 : 0;
+  to.legacy_nearest = from.legacy_nearest ? 1 : 0;
+  to.ignore = from.ignore;
+  to.ignore_zero = from.ignore == 0 ? 1 : 0;
+  to.classes = from.classes;
+  to.box_format = static_cast<std::uint32_t>(from.box_format);
+  to.colors = from.colors.data();
+  to.color_count = from.colors.size();
+  to.min_visible = from.min_visible;
+  to.box_from_polygon = from.box_from_polygon ? 1 : 0;
+  to.polygons = from.polygons ? 1 : 0;
+  to.keypoints = from.keypoints;
+  to.keypoint_pairs = static_cast<std::uint32_t>(from.pairs.size());
+  to.pairs = from.pairs.empty() ? nullptr : from.pairs[0].data();
   return to;
 }
 
@@ -510,6 +562,36 @@ class Batch {
         },
         [&](shardpack_code) { return Span<std::uint8_t>(data, static_cast<std::size_t>(size)); });
   }
+  // What a field of LoaderOptions::field_decodes was decoded to.
+  Returned<shardpack_decoded_field> decoded(const std::string& field) const {
+    shardpack_decoded_field found = {};
+    found.size = sizeof found;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return internal::WithText(internal::IsWhole(field), [&] {
+            return shardpack_batch_decoded(get(), field.c_str(), &found, error);
+          });
+        },
+        [&](shardpack_code) { return found; });
+  }
+  // The objects of all slots, valid as long as the batch.
+  Returned<shardpack_objects> objects() const {
+    shardpack_objects all = {};
+    all.size = sizeof all;
+    return internal::Do(
+        [&](shardpack_error** error) { return shardpack_batch_objects(get(), &all, error); },
+        [&](shardpack_code) { return all; });
+  }
+  // From each image as displayed to its slot: x' = a x + b y + c, y' = d x + e y + f.
+  Returned<std::vector<std::array<double, 6>>> affine() const {
+    std::vector<std::array<double, 6>> all(slots());
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_batch_affine(get(), all.empty() ? nullptr : all[0].data(), all.size(),
+                                        error);
+        },
+        [&](shardpack_code) { return std::move(all); });
+  }
   // What became of each image of a decoded batch.
   Returned<std::vector<shardpack_crop>> crops() const {
     std::vector<shardpack_crop> all(slots());
@@ -518,6 +600,12 @@ class Batch {
           return shardpack_batch_crops(get(), all.data(), all.size(), error);
         },
         [&](shardpack_code) { return std::move(all); });
+  }
+  // What an augmented slot got, as text for ApplyProgram.
+  Returned<std::string> program(std::size_t slot, std::uint32_t view = 0) const {
+    return internal::Text([&](char** text, shardpack_error** error) {
+      return shardpack_batch_program(get(), slot, view, text, error);
+    });
   }
   // Why a slot has a substitute; empty if it has none.
   Returned<std::string_view> why(std::size_t slot) const {
@@ -918,6 +1006,51 @@ enum class BadSamples : std::uint32_t {
   kSubstitute = SHARDPACK_BAD_SUBSTITUTE
 };
 
+// A plan's canonical text, or what is wrong with it.
+inline Returned<std::string> CheckAugment(const std::string& plan) {
+  return internal::Text([&](char** text, shardpack_error** error) {
+    return internal::WithText(internal::IsWhole(plan), [&] {
+      return shardpack_augment_check(plan.c_str(), text, nullptr, error);
+    });
+  });
+}
+// What the plan draws for a sample.
+inline Returned<std::string> DrawProgram(const std::string& plan, std::uint64_t seed,
+                                         std::uint64_t epoch, std::uint64_t id, std::uint32_t width,
+                                         std::uint32_t height, std::uint32_t view = 0) {
+  return internal::Text([&](char** text, shardpack_error** error) {
+    return internal::WithText(internal::IsWhole(plan), [&] {
+      return shardpack_augment_draw(plan.c_str(), seed, epoch, id, view, width, height, text,
+                                    error);
+    });
+  });
+}
+// In place, on [height, width, channels] without gaps.
+inline Returned<void> ApplyProgram(const std::string& program, Span<std::uint8_t> pixels,
+                                   std::uint32_t width, std::uint32_t height,
+                                   std::uint32_t channels) {
+  return internal::Do([&](shardpack_error** error) {
+    return internal::WithText(internal::IsWhole(program), [&] {
+      return shardpack_program_apply(program.c_str(), pixels.data(), width, height, channels, 0,
+                                     error);
+    });
+  });
+}
+
+// As shardpack_mix.
+struct Mix {
+  double mixup = 0, cutmix = 0, probability = 0, cutmix_share = 0, smoothing = 0;
+  std::uint32_t group = 0, classes = 0;
+
+  SHARDPACK_SETTER(double, mixup)
+  SHARDPACK_SETTER(double, cutmix)
+  SHARDPACK_SETTER(double, probability)
+  SHARDPACK_SETTER(double, cutmix_share)
+  SHARDPACK_SETTER(double, smoothing)
+  SHARDPACK_SETTER(std::uint32_t, group)
+  SHARDPACK_SETTER(std::uint32_t, classes)
+};
+
 // As shardpack_loader_options.
 struct LoaderOptions {
   Decode decode = NoDecode();  // off: batches have the encoded bytes
@@ -934,6 +1067,11 @@ struct LoaderOptions {
   bool no_verify = false, map_shards = false;
   Device device = {};
   std::vector<std::string> decode_fields = {};  // masks
+  std::optional<std::string> augment = {};      // a plan
+  std::optional<Mix> mix = {};
+  std::uint32_t views = 1;
+  bool other_augment = false;
+  std::vector<FieldDecode> field_decodes = {};  // label maps, further images, objects
 
   SHARDPACK_SETTER(Decode, decode)
   SHARDPACK_SETTER(std::uint32_t, rank)
@@ -952,6 +1090,11 @@ struct LoaderOptions {
   SHARDPACK_SETTER(bool, map_shards)
   SHARDPACK_SETTER(Device, device)
   SHARDPACK_SETTER(std::vector<std::string>, decode_fields)
+  SHARDPACK_SETTER(std::string, augment)
+  SHARDPACK_SETTER(Mix, mix)
+  SHARDPACK_SETTER(std::uint32_t, views)
+  SHARDPACK_SETTER(bool, other_augment)
+  SHARDPACK_SETTER(std::vector<FieldDecode>, field_decodes)
 };
 
 struct Position {
@@ -980,6 +1123,13 @@ class Loader {
     const shardpack_decode decode = internal::Plain(from.decode);
     const std::vector<const char*> fields = internal::Pointers(from.fields);
     const std::vector<const char*> masks = internal::Pointers(from.decode_fields);
+    std::vector<shardpack_field_decode> decodes;
+    for (const FieldDecode& field : from.field_decodes) decodes.push_back(internal::Plain(field));
+    std::vector<const shardpack_field_decode*> pointers;
+    bool are_whole = true;
+    for (const shardpack_field_decode& decode_of : decodes) pointers.push_back(&decode_of);
+    for (const FieldDecode& field : from.field_decodes)
+      are_whole = are_whole && internal::IsWhole(field.field);
     shardpack_loader_options options = {};
     options.size = sizeof options;
     options.rank = from.rank;
@@ -1001,10 +1151,27 @@ class Loader {
     options.device = from.device.get();
     options.decode_fields = masks.empty() ? nullptr : masks.data();
     options.decode_field_count = masks.size();
+    shardpack_mix mix = {};
+    if (from.mix.has_value()) {
+      mix.size = sizeof mix;
+      mix.mixup = from.mix->mixup;
+      mix.cutmix = from.mix->cutmix;
+      mix.probability = from.mix->probability;
+      mix.cutmix_share = from.mix->cutmix_share;
+      mix.smoothing = from.mix->smoothing;
+      mix.group = from.mix->group;
+      mix.classes = from.mix->classes;
+      options.mix = &mix;
+    }
+    options.augment = from.augment.has_value() ? from.augment->c_str() : nullptr;
+    options.views = from.views;
+    options.other_augment = from.other_augment ? 1 : 0;
+    options.field_decodes = pointers.empty() ? nullptr : pointers.data();
+    options.field_decode_count = pointers.size();
     return Made([&](shardpack_loader** made, shardpack_error** error) {
       return internal::WithText(
           internal::IsWhole(from.cursor) && internal::IsWhole(from.fields) &&
-              internal::IsWhole(from.decode_fields),
+              internal::IsWhole(from.decode_fields) && internal::IsWhole(from.augment) && are_whole,
           [&] { return shardpack_loader_open(dataset.get(), order.get(), &options, made, error); });
     });
   }

@@ -40,6 +40,14 @@ inline constexpr size_t kFirstSize<shardpack_order_options> = 80;
 template <>
 inline constexpr size_t kFirstSize<shardpack_decode> = 128;
 template <>
+inline constexpr size_t kFirstSize<shardpack_mix> = 56;
+template <>
+inline constexpr size_t kFirstSize<shardpack_field_decode> = 96;
+template <>
+inline constexpr size_t kFirstSize<shardpack_decoded_field> = 32;
+template <>
+inline constexpr size_t kFirstSize<shardpack_objects> = 120;
+template <>
 inline constexpr size_t kFirstSize<shardpack_loader_options> = 112;
 template <>
 inline constexpr size_t kFirstSize<shardpack_batch_view> = 120;

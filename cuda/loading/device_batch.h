@@ -43,7 +43,7 @@ struct DeviceTensor {
   DeviceKind kind = DeviceKind::kHost;
   int device = 0;
   TensorType type = TensorType::kU8;
-  std::array<int64_t, 4> shape = {};
+  std::array<int64_t, 5> shape = {};
   uint32_t dimensions = 0;
 
   size_t bytes() const;

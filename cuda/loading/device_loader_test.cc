@@ -226,7 +226,7 @@ TEST_F(DeviceLoaderTest, PreprocessesOnTheDevice) {
   for (auto batch = loader.Next(); batch.ok() && batch->has_value(); batch = loader.Next()) {
     const DeviceTensor pixels = *(*batch)->pixels();
     EXPECT_EQ(pixels.type, TensorType::kF16);
-    EXPECT_EQ(pixels.shape, (std::array<int64_t, 4>{8, 3, kTo, kTo}));
+    EXPECT_EQ(pixels.shape, (std::array<int64_t, 5>{8, 3, kTo, kTo}));
     EXPECT_EQ(pixels.bytes(), bytes);
     consumer.Put(**std::move(batch));
   }

@@ -10,7 +10,7 @@ namespace {
 template <typename Managed>
 struct Exported {
   Managed managed = {};
-  std::array<int64_t, 4> shape = {}, strides = {};
+  std::array<int64_t, 5> shape = {}, strides = {};
   std::shared_ptr<const void> owner;
 };
 

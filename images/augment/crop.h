@@ -25,6 +25,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "images/augment/random_numbers.h"
 #include "images/pixels/pixels.h"
 
 namespace shardpack {
@@ -40,11 +41,6 @@ struct CropOptions {
   // kCenter: the shorter side is resized to this; at least width and height.
   uint32_t shortest_side = 256;
   double flip_probability = 0;  // of mirroring left to right
-};
-
-// The inputs of a sample's random numbers.
-struct SampleIdentity {
-  uint64_t seed = 0, epoch = 0, id = 0;
 };
 
 struct Crop {
@@ -67,9 +63,6 @@ Crop ChooseCrop(const CropOptions& options, uint32_t width, uint32_t height,
                 const SampleIdentity& sample);
 
 CenterPart ChooseCenter(const CropOptions& options, uint32_t width, uint32_t height);
-
-// The n-th 64-bit random number of a sample: SplitMix64's finalizer over a mix of the three inputs.
-uint64_t SampleRandom(const SampleIdentity& sample, uint64_t n);
 
 }  // namespace shardpack
 

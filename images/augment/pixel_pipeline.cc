@@ -29,7 +29,9 @@ uint32_t LeastSize(uint32_t region, double box, uint32_t out) {
 }  // namespace
 
 PixelPipeline::PixelPipeline(const PixelPipelineOptions& options)
-    : options_(options), output_(options.output, options.channels) {}
+    : options_(options),
+      output_(options.output, options.channels),
+      pixels_(OutputFormat(), options.channels) {}
 
 absl::StatusOr<PixelPipeline> PixelPipeline::Create(const PixelPipelineOptions& options) {
   if (auto status = CheckCropOptions(options.crop); !status.ok()) return status;
@@ -61,13 +63,40 @@ absl::StatusOr<ShownImage> ShownImageOf(std::span<const std::byte> file, const I
   return shown;
 }
 
+size_t PixelPipeline::pixel_bytes() const {
+  return pixels_.Bytes(options_.crop.width, options_.crop.height);
+}
+
 absl::Status PixelPipeline::Run(std::span<const std::byte> file, const ImageInfo& info,
                                 const SampleIdentity& sample, void* out) {
+  return RunInto(file, info, sample, output_, out);
+}
+
+absl::Status PixelPipeline::RunToPixels(std::span<const std::byte> file, const ImageInfo& info,
+                                        const SampleIdentity& sample, uint8_t* pixels) {
+  return RunInto(file, info, sample, pixels_, pixels);
+}
+
+void PixelPipeline::PutPixels(const uint8_t* pixels, void* out) const {
+  const auto [width, height] = std::pair(options_.crop.width, options_.crop.height);
+  const size_t row_bytes = size_t{width} * options_.channels;
+  for (uint32_t y = 0; y < height; ++y)
+    output_.PutRow(pixels + y * row_bytes, y, width, height, out);
+}
+
+absl::Status PixelPipeline::RunInto(std::span<const std::byte> file, const ImageInfo& info,
+                                    const SampleIdentity& sample, const PixelOutput& output,
+                                    void* out) {
   const auto shown = ShownImageOf(file, info, options_);
   if (!shown.ok()) return shown.status();
-  const ImageInfo& known = shown->info;
-  const Orientation turn = shown->turn;
-  const Crop crop = ChooseCrop(options_.crop, shown->width, shown->height, sample);
+  return RunCropInto(file, *shown, ChooseCrop(options_.crop, shown->width, shown->height, sample),
+                     output, out);
+}
+
+absl::Status PixelPipeline::RunCropInto(std::span<const std::byte> file, const ShownImage& shown,
+                                        const Crop& crop, const PixelOutput& output, void* out) {
+  const ImageInfo& known = shown.info;
+  const Orientation turn = shown.turn;
   // Everything else uses the stored orientation; the resize turns the image.
   const PixelBox box = ToStored(turn, crop.box, known.width, known.height);
   const double width = box.right - box.left, height = box.bottom - box.top;
@@ -102,7 +131,7 @@ absl::Status PixelPipeline::Run(std::span<const std::byte> file, const ImageInfo
   resize.transpose = turn.transpose;
   resize.mirror_x = turn.mirror_x != crop.flip;
   resize.mirror_y = turn.mirror_y;
-  return resizer_.Resize(image->view, part, resize, output_, out);
+  return resizer_.Resize(image->view, part, resize, output, out);
 }
 
 }  // namespace shardpack

@@ -64,12 +64,32 @@ class PixelPipeline {
   size_t output_bytes() const;
   absl::Status Run(std::span<const std::byte> file, const ImageInfo& info,
                    const SampleIdentity& sample, void* out);
+  // In two steps, for those who change pixels in between: 8-bit NHWC pixels of pixel_bytes(), and
+  // from them one slot. If output_is_pixels(), the second would only copy.
+  size_t pixel_bytes() const;
+  bool output_is_pixels() const { return output_.plain(); }
+  absl::Status RunToPixels(std::span<const std::byte> file, const ImageInfo& info,
+                           const SampleIdentity& sample, uint8_t* pixels);
+  void PutPixels(const uint8_t* pixels, void* out) const;
+  // The same with a crop that was chosen before, for an image that ShownImageOf describes.
+  absl::Status RunCrop(std::span<const std::byte> file, const ShownImage& shown, const Crop& crop,
+                       void* out) {
+    return RunCropInto(file, shown, crop, output_, out);
+  }
+  absl::Status RunCropToPixels(std::span<const std::byte> file, const ShownImage& shown,
+                               const Crop& crop, uint8_t* pixels) {
+    return RunCropInto(file, shown, crop, pixels_, pixels);
+  }
 
  private:
+  absl::Status RunInto(std::span<const std::byte> file, const ImageInfo& info,
+                       const SampleIdentity& sample, const PixelOutput& output, void* out);
+  absl::Status RunCropInto(std::span<const std::byte> file, const ShownImage& shown,
+                           const Crop& crop, const PixelOutput& output, void* out);
   explicit PixelPipeline(const PixelPipelineOptions& options);
 
   PixelPipelineOptions options_;
-  PixelOutput output_;
+  PixelOutput output_, pixels_;
   ImageDecoder decoder_;
   Resizer resizer_;
 };

@@ -233,7 +233,7 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   request.region = ToStored(turn, region, request.width, request.height);
   request.channels = options.channels;
   request.alpha = options.alpha;
-  request.wide = options.wide;
+  request.wide = options.wide && (!options.stored || known->bits_per_channel == 16);
   request.ink = options.ink;
   if ((request.alpha && known->format == ImageFormat::kJpeg) ||
       (request.wide && known->format != ImageFormat::kPng) ||
@@ -244,8 +244,10 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   if (request.stored) {
     const bool single =
         known->color_space == ColorSpace::kGray || known->color_space == ColorSpace::kPalette;
-    if (!single || known->bits_per_channel > 8 || request.alpha || request.wide || request.ink)
-      return absl::InvalidArgumentError("not gray or with a palette, of at most 8 bits");
+    if (!single || request.alpha || request.ink || (known->bits_per_channel > 8 && !request.wide)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("not gray or with a palette, of at most ", options.wide ? 16 : 8, " bits"));
+    }
     request.channels = 1;
   }
   request.fast = options.fast;

@@ -58,7 +58,8 @@ struct DecodeOptions {
   // Returns a CMYK or YCCK JPEG as its four stored channels, for its colour profile.
   bool ink = false;
   // Returns one channel with the numbers that are stored: of gray, or indices of a palette, not
-  // scaled to 8 bits. InvalidArgument for all but gray and palettes of at most 8 bits.
+  // scaled to 8 bits. InvalidArgument for all but gray and palettes of at most 8 bits; with `wide`
+  // also gray PNG of 16 bits, which alone then has two bytes a sample.
   bool stored = false;
   // Applies the EXIF orientation.
   bool orient = true;

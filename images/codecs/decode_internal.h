@@ -28,7 +28,7 @@ struct CodecRequest {
   uint32_t min_width = 0, min_height = 0;
   uint32_t channels = 3;  // 1 or 3, plus one with `alpha`
   bool alpha = false, wide = false, ink = false;
-  bool stored = false;  // one byte a pixel
+  bool stored = false;  // one byte a pixel, or two with `wide`
   bool fast = false;
   uint32_t max_scans = 100;
   uint64_t max_pixels = 64'000'000;    // also for pixels stored outside the image
@@ -49,7 +49,7 @@ absl::Status DecodeBmp(Bytes file, const CodecRequest& request, PixelBuffer* buf
 absl::Status DecodeTiff(Bytes file, const CodecRequest& request, PixelBuffer* buffer);
 
 inline size_t PixelBytes(const CodecRequest& request) {
-  return request.stored ? 1 : (request.alpha ? 4 : 3) * (request.wide ? 2 : 1);
+  return (request.stored ? 1 : request.alpha ? 4 : 3) * (request.wide ? 2 : 1);
 }
 inline size_t WholeImageBytes(const CodecRequest& request) {
   return size_t{request.width} * request.height * PixelBytes(request);

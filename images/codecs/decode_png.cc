@@ -62,6 +62,7 @@ int SetTransforms(Session* session, const CodecRequest& request) {
   png_structp png = session->png;
   if (request.stored) {
     png_set_packing(png);
+    if constexpr (std::endian::native == std::endian::little) png_set_swap(png);
     const int passes = png_set_interlace_handling(png);
     png_read_update_info(png, session->info);
     return passes;

@@ -12,6 +12,7 @@ or step by step:
       images, labels = torch.from_dlpack(batch.pixels), torch.from_numpy(batch.labels)
 """
 
+from ._augment import Augment, Mix, apply_program
 from ._batch import Batch
 from ._c import VERSION as __version__
 from ._dataset import Dataset
@@ -21,9 +22,11 @@ from ._device_loader import DeviceBatch, DeviceLoader, ResidentLoader
 from ._errors import (CancelledError, CursorError, DataLossError, DeniedError, DeviceError, Error, ExistsError, InternalError,
                       NoAnswerError, NoMemoryError, NotADatasetError, NotFoundError, OptionError, OutOfRangeError, PackError, StateError,
                       SystemCallError, UnsupportedError)
+from ._fields import Coco, Labels, Paired
 from ._jobs import Job, convert, extract, index, pack, validate
 from ._load import load
 from ._loader import Loader
+from ._objects import Objects
 from ._order import PADDING_ID, Order
 from ._progress import Progress
 from ._report import Finding, Report
@@ -33,9 +36,9 @@ from ._tensor import Tensor
 from ._writer import Writer, finish
 
 __all__ = [
-    "Batch", "CancelledError", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device", "DeviceBatch",
-    "DeviceError", "DeviceLoader", "Error", "ExistsError", "Finding", "InternalError", "Job", "Loader", "NoAnswerError",
-    "NoMemoryError", "NotADatasetError", "NotFoundError", "OptionError", "Order", "OutOfRangeError", "PADDING_ID", "PackError",
-    "Progress", "Report", "ResidentLoader", "Sample", "StateError", "SystemCallError", "Table", "Tensor", "UnsupportedError",
-    "Writer", "convert", "extract", "finish", "index", "load", "pack", "validate",
+    "Augment", "Batch", "CancelledError", "Coco", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device",
+    "DeviceBatch", "DeviceError", "DeviceLoader", "Error", "ExistsError", "Finding", "InternalError", "Job", "Labels", "Loader", "Mix",
+    "NoAnswerError", "NoMemoryError", "NotADatasetError", "NotFoundError", "Objects", "OptionError", "Order", "OutOfRangeError",
+    "PADDING_ID", "PackError", "Paired", "Progress", "Report", "ResidentLoader", "Sample", "StateError", "SystemCallError",
+    "Table", "Tensor", "UnsupportedError", "Writer", "apply_program", "convert", "extract", "finish", "index", "load", "pack", "validate",
 ]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Union, ov
 from . import _boxes, _c
 from ._errors import NotFoundError, OptionError, StateError
 from ._frameworks import FRAMEWORKS, converted
-from ._library import Handle, call, library, text_of
+from ._library import Handle, call, library, text_made, text_of
 from ._memory import Memory, import_numpy
-from ._options import c_text, choice
+from ._objects import Objects
+from ._options import c_text, choice, whole
 from ._tensor import Tensor, pixels_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Look(NamedTuple):
   cut: bool = False  # padding is cut off
   masks: tuple[str, ...] = ()
   channels_last: bool = False
+  warps: bool = False  # pixels may be moved after crop and flip
 
 
 class BatchFacts:
@@ -113,6 +115,14 @@ class BatchFacts:
     crops[:, 2:] -= crops[:, :2]
     return crops
 
+  @property
+  def affine(self) -> numpy.typing.NDArray[numpy.float64]:
+    """float64 [n, 2, 3]: from the image as displayed to its pixels in the batch, in coordinates where pixel x covers x to x + 1.
+    Raises UnsupportedError for a batch that was not decoded, or is on a device."""
+    rows: numpy.typing.NDArray[numpy.float64] = import_numpy().zeros((int(self._view.slots), 2, 3))
+    call(library.batch_affine, self._handle, rows.ctypes.data, len(rows))
+    return rows[:len(self)]
+
   def _corners(self) -> Any:
     numpy, crops = import_numpy(), self._crops()
     return numpy.stack([crops[name] for name in ("left", "top", "right", "bottom")], axis=1)
@@ -127,9 +137,8 @@ class BatchFacts:
   @property
   def _pixel_shape(self) -> tuple[int, ...]:
     view = self._view
-    if view.layout == _c.NCHW:
-      return len(self), view.channels, view.height, view.width
-    return len(self), view.height, view.width, view.channels
+    shape = (view.channels, view.height, view.width) if view.layout == _c.NCHW else (view.height, view.width, view.channels)
+    return (len(self), *shape) if view.views <= 1 else (view.views, int(view.slots), *shape)
 
 
 def _decoded(content: bytes, what: str) -> str:
@@ -177,10 +186,12 @@ class Batch(BatchFacts):
 
   @property
   def pixels(self) -> Any:
-    """With a Decode: a NumPy array [n, height, width, channels] or [n, channels, height, width] of its dtype; else None."""
+    """With a Decode: a NumPy array [n, height, width, channels] or [n, channels, height, width] of its dtype, with several views
+    [views, n, ...]; else None."""
     if self._view.pixels is None:
       return None
-    return self._memory.array(self._view.pixels, _DTYPES[self._view.type], self._pixel_shape)
+    pixels = self._memory.array(self._view.pixels, _DTYPES[self._view.type], self._pixel_shape)
+    return pixels if self._view.views <= 1 else pixels[:, :len(self)]
 
   @property
   def images(self) -> Any:
@@ -203,6 +214,8 @@ class Batch(BatchFacts):
     return self._tensor().__dlpack__(**how)
 
   def _tensor(self) -> Tensor:
+    if self._view.views > 1:
+      raise BufferError("several views are no tensor of samples: take batch.pixels")
     tensor: Optional[Tensor] = pixels_of(self._handle, self._view, self._pixel_shape)
     if tensor is None:
       raise BufferError("a batch that is not decoded has no pixels")
@@ -278,6 +291,8 @@ class Batch(BatchFacts):
     """
     boxes = [_boxes.corners(_boxes.stored_boxes(content, what), stored) for content, what in self._named(field)]
     if self._view.pixels is not None:
+      if self._look.warps:
+        raise OptionError("boxes() knows crop and flip, and the plan moves pixels once more: use decode_fields={'json': 'coco'}")
       boxes = _boxes.moved(boxes, self._corners(), self.flips, self._view.width, self._view.height)
     return [_boxes.formatted(each, format) for each in boxes]
 
@@ -291,12 +306,41 @@ class Batch(BatchFacts):
     """
     return [_boxes.labels_of(content, what) for content, what in self._named(field)]
 
+  def program(self, slot: int, view: int = 0) -> str:
+    """What the Decode's augment drew for this sample, for apply_program; '' for padding. Raises IndexError for a slot or view that
+    is not there, UnsupportedError for a batch that was not decoded."""
+    return text_made(library.batch_program, self._handle, range(len(self))[slot], whole(view, "view", 32))
+
+  @property
+  def soft_labels(self) -> Any:
+    """With mix=: float32 [n, classes], rows that sum to 1; 0 for padding and where a sample has no label. A copy."""
+    return converted(self._mixed("soft_labels", "float32", (len(self), self._view.classes)), self._look.to)
+
+  @property
+  def partners(self) -> numpy.typing.NDArray[numpy.uint64]:
+    """With mix=: uint64 [n], the id of the sample that each was mixed with; PADDING_ID for none."""
+    partners: numpy.typing.NDArray[numpy.uint64] = self._mixed("partners", "uint64", (len(self),))
+    return partners
+
+  @property
+  def weights(self) -> numpy.typing.NDArray[numpy.float32]:
+    """With mix=: float32 [n], the share of that sample."""
+    weights: numpy.typing.NDArray[numpy.float32] = self._mixed("weights", "float32", (len(self),))
+    return weights
+
+  def _mixed(self, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
+    address = getattr(self._view, name)
+    if address is None:
+      raise OptionError(f"{name} needs a Loader with mix=")
+    return self._memory.array(address, dtype, shape).copy()
+
   @property
   def masks(self) -> Any:
-    """With decode_fields of one field: uint8 [n, height, width], with the image's crop and flip; 0 where a sample has none."""
+    """With one field of masks or label maps among decode_fields: uint8 [n, height, width] (uint16 with Labels(bits=16)), with the
+    image's crop and flip; where a sample has none 0, or what Labels ignore."""
     fields = self._look.masks
     if len(fields) != 1:
-      raise OptionError("masks needs decode_fields={'mask': 'nearest'}" if not fields else
+      raise OptionError("masks needs decode_fields={'mask': 'labels'}" if not fields else
                         f"there are masks of {' and '.join(fields)}: take mask(field)")
     return self.mask(fields[0])
 
@@ -306,9 +350,30 @@ class Batch(BatchFacts):
     try:
       call(library.batch_masks, self._handle, c_text(field, "field"), ctypes.byref(address), ctypes.byref(size))
     except NotFoundError:
-      raise KeyError(field) from None
+      return self.decoded(field)
     return converted(self._memory.array(address.value or 0, "uint8", (len(self), self._view.height, self._view.width)),
                      self._look.to)
+
+  def decoded(self, field: str) -> Any:
+    """A field of decode_fields that is 'labels' ([n, height, width]) or 'image' (like the pixels), a view of the batch. Raises
+    KeyError for any other."""
+    found = _c.decoded_field(ctypes.sizeof(_c.decoded_field))
+    try:
+      call(library.batch_decoded, self._handle, c_text(field, "field"), found)
+    except NotFoundError:
+      raise KeyError(field) from None
+    if found.kind == _c.AS_COCO:
+      raise KeyError(f"{field}: see objects")
+    dtype, shape = _DTYPES[self._view.type], self._pixel_shape
+    if found.kind == _c.AS_LABELS:
+      dtype, shape = f"uint{8 * found.label_bytes}", (len(self), self._view.height, self._view.width)
+    return converted(self._memory.array(found.data or 0, dtype, shape), self._look.to)
+
+  @property
+  def objects(self) -> Objects:
+    """With decode_fields={'json': 'coco'}: the objects of all slots that are seen, moved with crop and flip. Raises OptionError
+    without."""
+    return Objects(self._handle, len(self), int(self._view.slots))
 
   def _named(self, field: str) -> Iterator[tuple[Optional[_Bytes], str]]:
     """The bytes of every slot, and how an error names them."""

@@ -15,7 +15,7 @@ from . import _c, _resume
 from ._batch import BatchFacts, Look
 from ._dataset import Dataset
 from ._errors import Error, OptionError, StateError
-from ._library import WAIT_MS, Handle, call, library, text_from, waited
+from ._library import WAIT_MS, Handle, call, library, text_made, waited
 from ._options import whole
 from ._order import PADDING_ID, Order
 
@@ -47,6 +47,7 @@ class Batches:
   """
 
   _batch_type: type[BatchFacts] = BatchFacts
+  _other_augment = False  # whether it goes on from a run that augmented in another way
 
   def __init__(self, handle: Handle, dataset: Dataset, order: Order, rank: int, world_size: int, epochs: int, look: Look,
                resume_on_iter: bool = True) -> None:
@@ -173,7 +174,7 @@ class Batches:
       self._one_at_a_time.release()
 
   def _cursor(self) -> str:
-    return str(text_from(library.loader_cursor, self._open()))
+    return str(text_made(library.loader_cursor, self._open()))
 
   def _cursor_of_came(self) -> str:
     raise NotImplementedError
@@ -240,6 +241,8 @@ class Batches:
     _resume.check_dataset(saved, self._dataset.identity.partition(":")[2])
     _resume.check_order(saved, self._order, strict)
     place = _resume.where(saved, self._order)
+    if not self._other_augment:
+      _resume.check_augment(saved, self._cursor())
     with self._one_at_a_time:
       self._refuse_in_handler()
       if isinstance(place, _resume.Rest):
@@ -306,11 +309,11 @@ class Batches:
 
   def explain(self) -> str:
     """A few lines for people; the first names the bottleneck."""
-    return str(text_from(library.loader_explain, self._open()))
+    return str(text_made(library.loader_explain, self._open()))
 
   def stats_json(self) -> str:
     """What every stage did, since the loader was opened or went to another place, as the text of a JSON object."""
-    return str(text_from(library.loader_stats_json, self._open()))
+    return str(text_made(library.loader_stats_json, self._open()))
 
   def stats(self) -> dict[str, Any]:
     """The same as a dict: batches, samples, bytes, and the nanoseconds of each stage.
@@ -340,7 +343,7 @@ class Batches:
     """Those that the library has, which forgets them with the handle."""
     import json  # pylint: disable=import-outside-toplevel
     if self._handle is not None or self._why_closed != _CLOSED:
-      self._bad = [*self._bad, *json.loads(text_from(library.loader_take_bad_samples_json, self._open()))]
+      self._bad = [*self._bad, *json.loads(text_made(library.loader_take_bad_samples_json, self._open()))]
 
   def stop(self) -> None:
     """Ends all work; a waiting thread gets a CancelledError. Batches stay valid. Any thread."""

@@ -50,6 +50,14 @@ BILINEAR = 0
 BOX = 1
 BICUBIC = 2
 LANCZOS = 3
+AS_IMAGE = 0
+AS_LABELS = 1
+AS_COCO = 2
+SHARE_ALL = 0
+SHARE_GEOMETRY = 1
+SHARE_NONE = 2
+XYXY = 0
+XYWH = 1
 BAD_FAIL = 0
 BAD_SUBSTITUTE = 1
 SAMPLE_OK = 0
@@ -188,6 +196,52 @@ class decode(Structure):
   ]
 
 
+class label_color(Structure):
+  _fields_ = [
+      ("red", c_uint8),
+      ("green", c_uint8),
+      ("blue", c_uint8),
+      ("reserved", c_uint8),
+      ("label", c_uint32),
+  ]
+
+
+class field_decode(Structure):
+  _fields_ = [
+      ("size", c_size_t),
+      ("field", c_char_p),
+      ("kind", c_uint32),
+      ("share", c_uint32),
+      ("wide_labels", c_uint32),
+      ("legacy_nearest", c_uint32),
+      ("ignore", c_uint32),
+      ("ignore_zero", c_uint32),
+      ("classes", c_uint32),
+      ("box_format", c_uint32),
+      ("colors", POINTER(label_color)),
+      ("color_count", c_size_t),
+      ("min_visible", c_double),
+      ("box_from_polygon", c_uint32),
+      ("polygons", c_uint32),
+      ("keypoints", c_uint32),
+      ("keypoint_pairs", c_uint32),
+      ("pairs", c_void_p),
+  ]
+
+
+class mix(Structure):
+  _fields_ = [
+      ("size", c_size_t),
+      ("mixup", c_double),
+      ("cutmix", c_double),
+      ("probability", c_double),
+      ("cutmix_share", c_double),
+      ("smoothing", c_double),
+      ("group", c_uint32),
+      ("classes", c_uint32),
+  ]
+
+
 class loader_options(Structure):
   _fields_ = [
       ("size", c_size_t),
@@ -210,6 +264,12 @@ class loader_options(Structure):
       ("device", c_void_p),
       ("decode_fields", POINTER(c_char_p)),
       ("decode_field_count", c_size_t),
+      ("field_decodes", POINTER(POINTER(field_decode))),
+      ("field_decode_count", c_size_t),
+      ("augment", c_char_p),
+      ("mix", POINTER(mix)),
+      ("views", c_uint32),
+      ("other_augment", c_uint32),
   ]
 
 
@@ -234,6 +294,11 @@ class batch_view(Structure):
       ("device_kind", c_uint32),
       ("device_number", c_int32),
       ("device_labels", c_void_p),
+      ("views", c_uint32),
+      ("classes", c_uint32),
+      ("soft_labels", c_void_p),
+      ("partners", c_void_p),
+      ("weights", c_void_p),
   ]
 
 
@@ -253,6 +318,37 @@ class crop(Structure):
       ("width", c_uint32),
       ("height", c_uint32),
       ("flip", c_uint32),
+      ("reserved", c_uint32),
+  ]
+
+
+class decoded_field(Structure):
+  _fields_ = [
+      ("size", c_size_t),
+      ("data", c_void_p),
+      ("bytes", c_uint64),
+      ("kind", c_uint32),
+      ("label_bytes", c_uint32),
+  ]
+
+
+class objects(Structure):
+  _fields_ = [
+      ("size", c_size_t),
+      ("objects", c_uint64),
+      ("offsets", c_void_p),
+      ("boxes", c_void_p),
+      ("areas", c_void_p),
+      ("labels", c_void_p),
+      ("crowds", c_void_p),
+      ("keep", c_void_p),
+      ("keypoints", c_void_p),
+      ("ring_offsets", c_void_p),
+      ("point_offsets", c_void_p),
+      ("polygons", c_void_p),
+      ("dropped", c_uint64),
+      ("outside", c_uint64),
+      ("keypoints_each", c_uint32),
       ("reserved", c_uint32),
   ]
 
@@ -410,6 +506,9 @@ FUNCTIONS = {
     "order_ids": (c_int32, [c_void_p, c_uint64, c_uint64, c_uint32, c_void_p, c_size_t, POINTER(c_void_p)]),
     "order_explain": (c_char_p, [c_void_p]),
     "decode_check": (c_int32, [POINTER(decode), POINTER(c_void_p)]),
+    "augment_check": (c_int32, [c_char_p, POINTER(c_char_p), c_void_p, POINTER(c_void_p)]),
+    "augment_draw": (c_int32, [c_char_p, c_uint64, c_uint64, c_uint64, c_uint32, c_uint32, c_uint32, POINTER(c_char_p), POINTER(c_void_p)]),
+    "program_apply": (c_int32, [c_char_p, c_void_p, c_uint32, c_uint32, c_uint32, c_uint64, POINTER(c_void_p)]),
     "loader_open": (c_int32, [c_void_p, c_void_p, POINTER(loader_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loader_next": (c_int32, [c_void_p, c_int64, POINTER(c_void_p), POINTER(c_void_p)]),
     "loader_seek": (c_int32, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
@@ -428,6 +527,10 @@ FUNCTIONS = {
     "batch_spans": (c_int32, [c_void_p, c_char_p, POINTER(span), c_size_t, POINTER(c_void_p)]),
     "batch_masks": (c_int32, [c_void_p, c_char_p, POINTER(c_void_p), c_void_p, POINTER(c_void_p)]),
     "batch_crops": (c_int32, [c_void_p, POINTER(crop), c_size_t, POINTER(c_void_p)]),
+    "batch_program": (c_int32, [c_void_p, c_size_t, c_uint32, POINTER(c_char_p), POINTER(c_void_p)]),
+    "batch_affine": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_void_p)]),
+    "batch_decoded": (c_int32, [c_void_p, c_char_p, POINTER(decoded_field), POINTER(c_void_p)]),
+    "batch_objects": (c_int32, [c_void_p, POINTER(objects), POINTER(c_void_p)]),
     "batch_why": (c_int32, [c_void_p, c_size_t, c_void_p, POINTER(text), POINTER(c_void_p)]),
     "batch_dlpack": (c_int32, [c_void_p, c_uint32, c_uint32, POINTER(c_void_p), POINTER(c_void_p)]),
     "device_open": (c_int32, [c_char_p, POINTER(c_void_p), POINTER(c_void_p)]),

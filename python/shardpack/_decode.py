@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Sequence
+from typing import Any, Sequence, Union
 
 from . import _c
+from ._augment import Augment, given_plan
 from ._errors import OptionError
 from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, choice, flag, normalising, whole
 
@@ -21,7 +22,8 @@ class Decode:
   crop: 'random_resized' (scale: share of the area; ratio: width / height), 'center' (of shortest_side) or 'resize'.
   flip: how probable it is that an image is mirrored. mean, std: of numbers from 0 to 1, for dtype 'float32' and 'float16'.
   filter: 'bilinear', 'box', 'bicubic' or 'lanczos', antialiased. channels: 1 or 3. layout: 'nhwc' or 'nchw'. fast: a little faster
-  and less exact JPEG decoding. Raises OptionError for what cannot be, and for an option without effect.
+  and less exact JPEG decoding. augment: an Augment, or its text, applied after the flip. views: versions of each image, each with
+  a crop, flip and operations of its own: pixels are then [views, n, ...]. Raises OptionError for what cannot be, and for an option without effect.
 
   >>> decode = shardpack.Decode(64, 48, crop='center', shortest_side=72, dtype='float32', layout='nchw')
   >>> dataset = shardpack.Dataset('shards')
@@ -32,7 +34,8 @@ class Decode:
   def __init__(self, width: int = 224, height: int = 224, *, crop: str = "random_resized", scale: Sequence[float] = _SCALE,
                ratio: Sequence[float] = _RATIO, shortest_side: int = _SHORTEST_SIDE, flip: float = 0.0,
                filter: str = "bilinear", channels: int = 3, dtype: str = "uint8", layout: str = "nhwc",
-               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), fast: bool = False) -> None:
+               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), fast: bool = False, augment: Union[Augment, str, None] = None,
+               views: int = 1) -> None:
     self._given = {name: value for name, value in locals().items() if name != "self"}
     if dtype == "bfloat16":
       raise OptionError("NumPy has no bfloat16; a DeviceLoader casts to it")
@@ -55,7 +58,14 @@ class Decode:
         std=stds,
         fast=flag(fast, "fast"))
     self._options.min_scale, self._options.max_scale = _range(scale, "scale")
+    self._augment = given_plan(augment)
+    self._views = whole(views, "views", 16, least=1)
     self._options.min_ratio, self._options.max_ratio = _range(ratio, "ratio")
+
+  def _refuse_off_host(self) -> None:
+    """Where a device decodes or crops."""
+    if self._augment is not None or self._views > 1:
+      raise OptionError("augment and views are of a Loader's own decoding, on the host: give the Decode to the Loader")
 
   def _split(self) -> tuple[Decode, dict[str, Any]]:
     """What the host does of it, and the options of a DeviceLoader that does the rest."""

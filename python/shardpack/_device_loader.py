@@ -15,7 +15,7 @@ from ._decode import Decode
 from ._device import Device
 from ._errors import OptionError, StateError
 from ._frameworks import FRAMEWORKS, converted
-from ._library import Handle, call, library, made, text_from, waited
+from ._library import Handle, call, library, made, text_made, waited
 from ._loader import Loader
 from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, flag, normalising, of_type, signed, whole
 from ._order import Order
@@ -77,7 +77,7 @@ class BatchesOnDevice(Batches):
 
   def _ask(self, handle: Handle, came: Handle) -> int:
     drop_untaken()
-    self._before = text_from(library.loader_cursor, handle)
+    self._before = text_made(library.loader_cursor, handle)
     return super()._ask(handle, came)
 
   def _cursor_of_came(self) -> str:
@@ -103,7 +103,7 @@ class BatchesOnDevice(Batches):
         raise StateError("a batch that an interrupt held back comes first: take it with next()")
       came = Handle(library.batch_release)
       drop_untaken()
-      self._before = text_from(library.loader_cursor, self._open())
+      self._before = text_made(library.loader_cursor, self._open())
       if waited(library.loader_next_into, self._open(), target, stream, came.to_fill) == _c.END:
         if self._under_way:
           self._end(self._under_way[0])
@@ -250,6 +250,7 @@ class ResidentLoader(BatchesOnDevice):
         world_size=whole(world_size, "world_size", 32, least=1),
         threads=signed(threads, "threads"))
     if decode is not None:
+      decode._refuse_off_host()
       self._options.crop = ctypes.pointer(decode._options)
     self._dataset, self._device, self._decode, self._before = dataset, device, decode, ""
     handle = self._made_at(order, cursor_text(cursor))
@@ -289,6 +290,7 @@ def move_to_device(loader: Loader, device: Any, options: dict[str, Any]) -> Devi
 
 def _for_device(decode: Decode) -> Any:
   options = decode._options
+  decode._refuse_off_host()
   if options.type != _c.U8 or options.layout != _c.NHWC:
     raise OptionError("dtype, layout, mean and std are the DeviceLoader's, not Decode's")
   if options.fast:

@@ -15,7 +15,7 @@ from ._arguments import Path
 from ._aside import Aside
 from ._errors import CancelledError, OptionError, PackError, StateError, nearest
 from ._flags import FLAGS
-from ._library import WAIT_MS, Handle, call, library, made, text_from, text_of
+from ._library import WAIT_MS, Handle, call, library, made, text_made, text_of
 from ._progress import Progress, Showing, Shown
 from ._report import Report
 
@@ -108,7 +108,7 @@ class Job:
       raise StateError("the job runs; wait() waits for its end")
     handle: Handle = self._handle or self._starting.result()  # raises why it could not be started
     import json  # pylint: disable=import-outside-toplevel
-    facts = json.loads(text_from(library.job_result_json, handle))
+    facts = json.loads(text_made(library.job_result_json, handle))
     exit_code, report, messages = facts["exit_code"], facts["report"], facts["stderr"]
     if exit_code in (_DONE, _DONE_WITH_SKIPS) or (exit_code == _DAMAGE and isinstance(report, dict) and "findings" in report):
       made_report = Report(report if isinstance(report, dict) else {}, exit_code, messages)

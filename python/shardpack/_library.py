@@ -147,10 +147,10 @@ def text_of(text: Any) -> str:
   return os.fsdecode(ctypes.string_at(text.data, text.size))
 
 
-def text_from(function: Any, handle: Handle) -> str:
-  """Text that the function makes, which is freed."""
+def text_made(function: Any, *arguments: Any) -> str:
+  """Text that the function makes of its arguments, which is freed."""
   text = ctypes.c_char_p()
-  call(function, handle, ctypes.byref(text))
+  call(function, *arguments, ctypes.byref(text))
   try:
     return (text.value or b"").decode("utf-8", "surrogateescape")
   finally:

@@ -9,10 +9,12 @@ import warnings
 from operator import index
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union, overload
 
+from ._augment import Augment, Mix
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
 from ._errors import OptionError, nearest
+from ._fields import FieldDecode
 from ._loader import Loader
 from ._options import choice, flag, whole
 from ._order import Order
@@ -45,8 +47,9 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
          crop: str = "random_resized", scale: Optional[Sequence[float]] = None, ratio: Optional[Sequence[float]] = None,
          shortest_side: Optional[int] = None, flip: float = 0.0, filter: str = "bilinear", channels: int = 3,
          dtype: str = "uint8", layout: str = "nhwc", mean: Sequence[float] = (0.0, 0.0, 0.0),
-         std: Sequence[float] = (1.0, 1.0, 1.0), fields: Sequence[str] = ("image",),
-         decode_fields: Optional[Mapping[str, str]] = None, device: Any = None, channels_last: bool = False,
+         std: Sequence[float] = (1.0, 1.0, 1.0), augment: Union[Augment, str, None] = None, views: int = 1,
+         mix: Optional[Mix] = None, fields: Sequence[str] = ("image",),
+         decode_fields: Optional[Mapping[str, FieldDecode]] = None, device: Any = None, channels_last: bool = False,
          decode_on: str = "host", to: Optional[str] = None, weights: Any = None, epoch_samples: int = 0, cursor: Any = None,
          resume_on_iter: bool = False, bad_samples: str = "fail", max_bad_samples: int = 100, verify: bool = True,
          threads: int = 0, io_threads: int = 32, prefetch_batches: int = 0, memory: Union[int, str] = "1GiB",
@@ -59,7 +62,9 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   size: images are decoded to size x size, or (width, height), in pixels: uint8 or dtype, [n, h, w, 3] or with layout='nchw'
     [n, 3, h, w]. None: batches have the encoded bytes. crop: 'random_resized' (scale, ratio), 'center' (of shortest_side, by
     default 256 for 224) or 'resize'. flip: how probable a mirrored image is. mean, std: of numbers from 0 to 1, one a channel.
-  fields: what is read beside the image: ['image', 'json']. decode_fields: {'mask': 'nearest'} for masks with the same crop.
+  augment: operations on the pixels: an Augment, or its text such as 'rand_augment(2, 9)'. views: versions of each image. mix: a Mix.
+  fields: what is read beside the image: ['image', 'json']. decode_fields: what moves with its crop:
+    {'mask.png': 'labels'}, {'json': 'coco'}, {'right.jpg': 'image'}; see Loader.
   shuffle: True (global and exact, new in each epoch, from seed), False, or 'block' for slow media. The same order, crops and flips
     on any number of processes, and after a resume.
   drop_last: an incomplete last step is left out; otherwise its batches are shorter. pad_last: they keep their padding instead
@@ -96,7 +101,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   target = None if device is None else device if isinstance(device, Device) else Device(device)
   looks = {"dtype": dtype, "layout": layout, "mean": mean, "std": std}
   crops = {"crop": crop, "scale": scale, "ratio": ratio, "shortest_side": shortest_side}
-  others = {"flip": flip, "filter": filter, "channels": channels, "fast": fast}
+  others = {"flip": flip, "filter": filter, "channels": channels, "fast": fast, "augment": augment, "views": views}
   if size is None:
     _refuse_without_size({**crops, **others, **looks})
   decode = None if size is None else _decode(size, crops, {**others, **({} if target else looks)})
@@ -104,7 +109,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   if target is None and (on_device or channels_last):
     raise OptionError("decode_on='device' and channels_last need a device")
   loader = Loader(dataset, order, rank=share.rank, world_size=share.world_size, fields=fields, decode=None if on_device else decode,
-                  decode_fields=decode_fields, cursor=cursor, verify=verify, threads=threads, io_threads=io_threads,
+                  decode_fields=decode_fields, mix=mix, cursor=cursor, verify=verify, threads=threads, io_threads=io_threads,
                   prefetch_batches=prefetch_batches, memory_bytes=_bytes_of(memory), epochs=epochs,
                   augment_seed=seed if augment_seed is None else augment_seed, bad_samples=bad_samples,
                   max_bad_samples=max_bad_samples, device=target, map_shards=map_shards, resume_on_iter=resume_on_iter,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
 from ._arguments import Path
+from ._augment import Augment, Mix
 from ._dataset import Dataset
+from ._fields import FieldDecode
 
 Source = Union[Path, Sequence[Union[Path, Dataset]], Dataset]
 
@@ -35,8 +37,11 @@ class LoadOptions(TypedDict, total=False):
   layout: Literal["nhwc", "nchw"]
   mean: Sequence[float]
   std: Sequence[float]
+  augment: Union[Augment, str, None]
+  views: int
+  mix: Optional[Mix]
   fields: Sequence[str]
-  decode_fields: Optional[Mapping[str, Literal["nearest"]]]
+  decode_fields: Optional[Mapping[str, FieldDecode]]
   channels_last: bool
   decode_on: Literal["host", "device"]
   to: Optional[Literal["numpy", "torch", "jax", "tf"]]

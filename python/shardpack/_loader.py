@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
 from . import _c, _resume
 from ._batch import Batch, Look
+from ._augment import Mix
 from ._batches import Batches, end_loader
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
 from ._errors import Error, OptionError
+from ._fields import DecodeFields, FieldDecode
 from ._frameworks import FRAMEWORKS
 from ._library import Handle, call, library, made
 from ._options import c_text, choice, cursor_text, flag, names, of_type, signed, whole
@@ -34,8 +36,11 @@ class Loader(Batches):
   cursor: where to go on, of another loader's `cursor`. threads: for work on the CPU (0: the cores of this process); io_threads:
   reads at once that wait for the disk. memory_bytes: for batches read ahead. epochs: after so many there are no batches (0: no
   limit). bad_samples: 'fail', or 'substitute' for at most max_bad_samples.
-  decode_fields: {'mask': 'nearest'} for masks with the image's crop and flip. device: a Device, for whose DeviceLoader batches are
-  read into page-locked memory.
+  decode_fields: what moves with the image's crop and flip: {'mask.png': 'labels'} (or a Labels, 'nearest' for masks of 8 bits),
+  {'json': 'coco'} (or a Coco), {'right.jpg': 'image'} (or a Paired). device: a Device, for whose DeviceLoader batches are read into
+  page-locked memory.
+  mix: a Mix, for batch.soft_labels. augment_seed: of all that is random about pixels. other_augment: a cursor of a run with
+  another augmentation is no error.
   map_shards: small samples are copied from mappings of the shards in the page cache, which is several times faster. Installs a
   handler of SIGBUS, which passes on what is not its own; False leaves signals alone.
   resume_on_iter: whether a `for` after a `break` goes on with the epoch. cut: whether padding is cut off the last batch. to: what
@@ -50,10 +55,11 @@ class Loader(Batches):
   _batch_type = Batch
 
   def __init__(self, dataset: Dataset, order: Order, *, rank: int = 0, world_size: int = 1, fields: Sequence[str] = ("image",),
-               decode: Optional[Decode] = None, decode_fields: Optional[Mapping[str, str]] = None,
+               decode: Optional[Decode] = None, decode_fields: Optional[Mapping[str, FieldDecode]] = None, mix: Optional[Mix] = None,
                cursor: Union[str, bytes, Mapping[str, Any], None] = None, verify: bool = True, threads: int = 0,
                io_threads: int = 32, prefetch_batches: int = 0, memory_bytes: int = 1 << 30, epochs: int = 0,
-               augment_seed: int = 0, bad_samples: str = "fail", max_bad_samples: int = 100, device: Optional[Device] = None,
+               augment_seed: int = 0, other_augment: bool = False, bad_samples: str = "fail", max_bad_samples: int = 100,
+               device: Optional[Device] = None,
                map_shards: bool = True, resume_on_iter: bool = True, cut: bool = False, to: str = "numpy") -> None:
     others = ("self", "dataset", "order", "cursor", "epochs", "__class__")
     self._given = {name: value for name, value in locals().items() if name not in (*others, "others")}
@@ -63,7 +69,9 @@ class Loader(Batches):
       of_type(decode, Decode, "decode")
     if device is not None:
       of_type(device, Device, "device")
-    wanted, masks = names(fields, "fields"), _mask_fields(decode_fields, decode)
+    wanted, more = names(fields, "fields"), DecodeFields(decode_fields)
+    if decode_fields and decode is None:
+      raise OptionError("decode_fields needs a Decode, whose crop and flip they share")
     self._options = _c.loader_options(
         size=ctypes.sizeof(_c.loader_options),
         rank=whole(rank, "rank", 32),
@@ -81,13 +89,24 @@ class Loader(Batches):
         no_verify=not flag(verify, "verify"),
         map_shards=flag(map_shards, "map_shards"),
         device=None if device is None else device._handle.pointer)
-    if masks:
-      self._options.decode_fields, self._options.decode_field_count = masks, len(masks)
+    if more.masks:
+      self._options.decode_fields, self._options.decode_field_count = names(more.masks, "decode_fields"), len(more.masks)
+    if more.count:
+      self._options.field_decodes, self._options.field_decode_count = more.array, more.count
+    self._more = more  # the options point into it
+    if mix is not None:
+      self._options.mix = ctypes.pointer(of_type(mix, Mix, "mix")._options)
+    self._mix, warps = mix, False
+    if decode is not None:
+      self._options.views = decode._views
+      if decode._augment is not None:
+        self._options.augment, warps = decode._augment._text, decode._augment.moves_pixels
+    self._options.other_augment = self._other_augment = flag(other_augment, "other_augment")
     if max_bad_samples == 0:  # which would be the default's sign
       self._options.bad_samples = _c.BAD_FAIL
     self._dataset, self._decode, self._device = dataset, decode, device  # the options point into them
     choice(to, "to", FRAMEWORKS)
-    look = Look(dataset, to, flag(cut, "cut"), tuple(decode_fields or ()))
+    look = Look(dataset, to, flag(cut, "cut"), tuple(more.maps), warps=warps)
     state, given = (cursor, None) if isinstance(cursor, Mapping) else (None, cursor_text(cursor))
     text = None if given is None else os.fsdecode(given)
     try:
@@ -151,19 +170,6 @@ class Loader(Batches):
   def _give_back(self, handle: Handle) -> None:
     """From a DeviceLoader that could not be made. If the library has taken the loader all the same, it says so from now on."""
     self._handle = handle
-
-
-def _mask_fields(fields: Optional[Mapping[str, str]], decode: Optional[Decode]) -> Any:
-  if not fields:
-    return None
-  if not isinstance(fields, Mapping):
-    raise OptionError("decode_fields is a dict of fields and filters, such as {'mask': 'nearest'}")
-  for name, how in fields.items():
-    if how != "nearest":
-      raise OptionError(f"decode_fields[{name!r}] is 'nearest', and not {how!r}")
-  if decode is None:
-    raise OptionError("decode_fields needs a Decode, whose crop and flip masks share")
-  return names(list(fields), "decode_fields")
 
 
 def _refusal(refused: OptionError, text: Optional[str], dataset: Dataset, order: Order) -> Exception:

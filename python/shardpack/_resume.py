@@ -13,7 +13,9 @@ from ._order import Order
 VERSION = 1
 # What another global batch may change: the rest of the epoch is known all the same.
 _OF_BATCH = {"global_batch", "tail", "steps", "mixture"}
-_CURSOR = re.compile(r"shardpack-cursor:1:([0-9a-f]{32}):([0-9a-f]{16}):(\d{1,20}):(\d{1,20}):[0-9a-f]{16}")
+# Version 2 has the digest of an augmentation in front of the epoch.
+_CURSOR = re.compile(r"shardpack-cursor:(?:1(?=(?::[^:]*){5}$)|2(?=(?::[^:]*){6}$)):([0-9a-f]{32}):([0-9a-f]{16}):(?:([0-9a-f]{8}):)?"
+                     r"(\d{1,20}):(\d{1,20}):[0-9a-f]{16}")
 
 
 class Saved(NamedTuple):
@@ -21,6 +23,7 @@ class Saved(NamedTuple):
 
   cursor: str
   dataset: str  # identity, in hex
+  augment: Optional[str]  # the digest of the augmentation, in hex
   epoch: int
   step: int
   order: Optional[str]  # the line that explains the order of the run that saved it; None for a bare cursor
@@ -68,13 +71,20 @@ def read(content: Any) -> Saved:
       raise OptionError("rest of the state is not a dict with order and seen")
     before, seen = rest["order"], rest["seen"]
   order = content.get("order")
-  return Saved(text, match[1], int(match[3]), int(match[4]), None if order is None else str(order), before, seen)
+  return Saved(text, match[1], match[3], int(match[4]), int(match[5]), None if order is None else str(order), before, seen)
 
 
 def check_dataset(saved: Saved, identity: str) -> None:
   """identity: the dataset's, in hex."""
   if saved.dataset != identity:
     raise error([("dataset", "xxh3:" + saved.dataset, "xxh3:" + identity)])
+
+
+def check_augment(saved: Saved, own: str) -> None:
+  """own: the loader's cursor."""
+  now = read(own).augment
+  if saved.augment != now:
+    raise error([("augmentation", saved.augment or "none", now or "none")], "; with other_augment=True a loader goes on all the same")
 
 
 def check_order(saved: Saved, order: Order, strict: bool) -> None:

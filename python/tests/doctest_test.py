@@ -25,7 +25,7 @@ ADAPTERS = [name for name in sys.argv[1:] if not name.startswith("-")]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # An array's or a view's shape: [n], [n, 4], [k, 4], [height, width, channels].
 SHAPE = re.compile(r"\[[a-z0-9_]+(, ?[a-z0-9_]+)*\]", re.IGNORECASE)
-DTYPE = re.compile(r"\b(u?int(8|16|32|64)|float(16|32)|bool)\b")
+DTYPE = re.compile(r"\b(u?int(8|16|32|64)|float(16|32|64)|bool)\b")
 ARRAYS = re.compile(r"\b(NDArray|ndarray)\b")
 
 

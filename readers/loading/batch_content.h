@@ -27,9 +27,14 @@ struct HostBatch::Content {
   std::vector<Bytes> bytes;  // [field * slots + slot]; data() == nullptr: absent
   std::vector<Bytes> slabs;
   std::optional<PixelBatch> pixels;
+  std::optional<MixedBatch> mixed;
   std::vector<MaskBatch> masks;
+  std::vector<SampleGeometry> geometry;  // per slot, with pixels
+  std::vector<DecodedField> decoded_fields;
+  std::vector<MovedObjects> moved_objects;  // per slot, until they are joined
+  std::optional<ObjectBatch> objects;
   SlabLease lease;
-  SlabLease pixel_lease;  // pixels, then masks
+  SlabLease pixel_lease;  // pixels, then masks, then decoded fields
   std::vector<SlabLease> substitutes;
 };
 

@@ -32,6 +32,12 @@ std::span<const Bytes> HostBatch::slabs() const { return content_->slabs; }
 const PixelBatch* HostBatch::pixels() const {
   return content_->pixels ? &*content_->pixels : nullptr;
 }
+const MixedBatch* HostBatch::mixed() const { return content_->mixed ? &*content_->mixed : nullptr; }
 std::span<const MaskBatch> HostBatch::masks() const { return content_->masks; }
+std::span<const SampleGeometry> HostBatch::geometry() const { return content_->geometry; }
+std::span<const DecodedField> HostBatch::decoded_fields() const { return content_->decoded_fields; }
+const ObjectBatch* HostBatch::objects() const {
+  return content_->objects ? &*content_->objects : nullptr;
+}
 
 }  // namespace shardpack

@@ -21,9 +21,13 @@
 #include <string>
 #include <vector>
 
+#include "augment/geometry/affine.h"
+#include "augment/geometry/object_batch.h"
 #include "formats/core/image_info.h"
 #include "formats/io/bytes.h"
+#include "images/augment/crop.h"
 #include "images/pixels/pixel_output.h"
+#include "readers/loading/field_decode.h"
 #include "readers/loading/slab_pool.h"
 
 namespace shardpack {
@@ -40,19 +44,46 @@ struct SampleStatus {
   std::string why = {};    // if substituted: what was wrong with it, with shard, key and offset
 };
 
-// Decoded images of equal size, contiguous.
+// Decoded images of equal size, contiguous: all slots of the first view, then of the second, ...
 struct PixelBatch {
   std::span<const std::byte> bytes;
   size_t sample_bytes = 0;
+  uint32_t views = 1;
   uint32_t height = 0, width = 0, channels = 0;
   PixelType type = PixelType::kU8;
   PixelLayout layout = PixelLayout::kNhwc;
+};
+
+// What LoaderOptions::mix did, per slot.
+struct MixedBatch {
+  uint32_t classes = 0;
+  std::vector<float> soft_labels;  // [slots, classes]; a slot without a label, and padding: zeros
+  std::vector<uint64_t> partners;  // the id of the other sample; kPaddingId if there is none
+  std::vector<float> weights;      // the other sample's share of the label
 };
 
 // The decoded masks of one field: [slots, height, width] of the pixels, a byte each, contiguous.
 struct MaskBatch {
   size_t field = 0;
   std::span<const std::byte> bytes;
+};
+
+// What became of a slot's image. Of padding: no size, and the identity.
+struct SampleGeometry {
+  uint32_t width = 0, height = 0;  // of the image as displayed
+  Crop crop;
+  // From the image as displayed to the pixels, warps included, in edge coordinates.
+  Affine affine;
+  std::vector<Affine> warps = {};  // one after the other, after crop and flip
+};
+
+// One of LoaderOptions::decode_fields.
+struct DecodedField {
+  size_t field = 0;
+  FieldAs as = FieldAs::kLabels;
+  // kImage: as PixelBatch::bytes. kLabels: [slots, height, width] of the pixels. kCoco: empty.
+  std::span<const std::byte> bytes = {};
+  uint32_t label_bytes = 0;  // of kLabels: 1 or 2
 };
 
 class HostBatch {
@@ -80,8 +111,14 @@ class HostBatch {
   // The used part of each slab or run of slabs; each takes one copy to a device.
   std::span<const Bytes> slabs() const;
   const PixelBatch* pixels() const;  // nullptr without a decoder
+  const MixedBatch* mixed() const;   // nullptr without LoaderOptions::mix
   // In the order of LoaderOptions::mask_fields. 0 where the sample has no such field.
   std::span<const MaskBatch> masks() const;
+  // Of each slot, with a decoder; else empty.
+  std::span<const SampleGeometry> geometry() const;
+  // In the order of LoaderOptions::decode_fields.
+  std::span<const DecodedField> decoded_fields() const;
+  const ObjectBatch* objects() const;  // nullptr without a field FieldAs::kCoco
 
  private:
   std::unique_ptr<Content> content_;

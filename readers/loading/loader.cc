@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
 #include "readers/loading/loader_core.h"
@@ -17,21 +18,57 @@ constexpr uint32_t kMinPrefetch = 4, kMaxPrefetch = 1 << 16;
 
 size_t Aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// Masks are read like any other field.
-absl::Status AddMaskFields(LoaderOptions& options) {
-  const std::vector<std::string>& masks = options.mask_fields;
-  if (!masks.empty() && !options.decode)
-    return absl::InvalidArgumentError("masks are decoded with their images, or not at all");
+// Masks and other fields that are decoded are read like any other field.
+absl::Status AddDecodedFields(LoaderOptions& options) {
+  std::vector<std::string> masks = options.mask_fields;
+  for (const FieldDecode& more : options.decode_fields) masks.push_back(more.field);
+  if (!masks.empty() && !options.decode) {
+    return absl::InvalidArgumentError(
+        "masks and other fields are decoded with their images, or not at all");
+  }
   for (const std::string& name : masks) {
     if (name == kImageField || std::count(masks.begin(), masks.end(), name) > 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("the field ", EscapeForTerminal(name), " cannot be a mask",
-                       name == kImageField ? ": it is decoded to pixels" : " twice"));
+          absl::StrCat("the field ", EscapeForTerminal(name), " cannot be ",
+                       name == kImageField ? "a mask: it is decoded to pixels" : "decoded twice"));
     }
     if (std::find(options.fields.begin(), options.fields.end(), name) == options.fields.end())
       options.fields.push_back(name);
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckPixelOptions(const LoaderOptions& options, uint32_t global_batch,
+                               uint32_t slots) {
+  const bool mixes = options.mix && options.mix->mixes();
+  if (options.views < 1 || options.views > 64)
+    return absl::InvalidArgumentError(absl::StrCat("views is ", options.views, "; it is 1 to 64"));
+  if (!options.decode && (!options.augment.empty() || options.views > 1 || options.mix)) {
+    return absl::InvalidArgumentError("augmentation, views and mixing need decoding");
+  }
+  if (!options.mask_fields.empty() && options.augment.MayWarp()) {
+    return absl::InvalidArgumentError(
+        "masks follow the crop and flip alone, not operations that move pixels: decode label maps");
+  }
+  if ((!options.mask_fields.empty() || !options.decode_fields.empty()) &&
+      (options.views > 1 || mixes)) {
+    return absl::InvalidArgumentError("masks and other decoded fields are of one view, unmixed");
+  }
+  if (!options.mix) return absl::OkStatus();
+  if (options.views > 1) return absl::InvalidArgumentError("mixing is for one view");
+  RETURN_IF_ERROR(CheckMixOptions(*options.mix, global_batch));
+  if (slots % options.mix->group == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("mix: groups of ", options.mix->group,
+                                                 " do not divide a rank's ", slots, " samples"));
+}
+
+// Of what cursors remember; 0 for none.
+uint32_t AugmentDigest(const LoaderOptions& options) {
+  if (options.augment.empty() && !options.mix && options.views == 1) return 0;
+  std::string text = absl::StrCat(options.augment.ToText(), " views ", options.views);
+  if (options.mix) absl::StrAppend(&text, " ", options.mix->ToText());
+  const uint64_t hash = Xxh3_64(AsBytes(text));
+  return std::max(static_cast<uint32_t>(hash ^ hash >> 32), uint32_t{1});
 }
 
 }  // namespace
@@ -47,16 +84,19 @@ absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOpt
         absl::StrCat("decoding needs the field ", std::string(kImageField), " among the fields"));
   }
   decoding->field = static_cast<size_t>(field - options.fields.begin());
-  ASSIGN_OR_RETURN(std::unique_ptr<BatchDecoder> decoder,
-                   BatchDecoder::Create(*options.decode, options.augment_seed));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<BatchDecoder> decoder,
+      BatchDecoder::Create(
+          {.pixels = *options.decode, .augment = options.augment, .seed = options.augment_seed}));
   decoding->decoder = std::move(decoder);
   for (const std::string& name : options.mask_fields) {
     const auto mask = std::find(options.fields.begin(), options.fields.end(), name);
     decoding->masks.push_back(static_cast<size_t>(mask - options.fields.begin()));
   }
-  decoding->pixel_bytes = Aligned(decoding->decoder->sample_bytes() * slots);
+  decoding->pixel_bytes = Aligned(decoding->decoder->sample_bytes() * slots * options.views);
   decoding->mask_bytes = Aligned(decoding->decoder->mask_bytes() * slots);
-  const size_t batch_bytes = decoding->pixel_bytes + decoding->masks.size() * decoding->mask_bytes;
+  size_t batch_bytes = decoding->pixel_bytes + decoding->masks.size() * decoding->mask_bytes;
+  RETURN_IF_ERROR(decoding->AddFields(options, slots, batch_bytes));
   const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);
   const auto batches = std::min<uint64_t>(fit, options.prefetch_batches + 1);
   options.prefetch_batches = static_cast<uint32_t>(batches - 1);
@@ -72,7 +112,8 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
     return absl::InvalidArgumentError(absl::StrCat("the order is of ", order.spec().samples,
                                                    " samples, the dataset has ", dataset.size()));
   }
-  RETURN_IF_ERROR(AddMaskFields(options));
+  RETURN_IF_ERROR(AddDecodedFields(options));
+  RETURN_IF_ERROR(CheckPixelOptions(options, global_batch, rank.slots(global_batch)));
   if (options.threads <= 0) options.threads = AvailableCores();
   options.prefetch_batches = std::min(options.prefetch_batches, kMaxPrefetch);
   const uint32_t slots = rank.slots(global_batch);
@@ -97,8 +138,9 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
                                     .memory_bytes = options.memory_bytes,
                                     .map_warm_shards = options.map_warm_shards},
                                    memory));
+  const uint32_t augment = AugmentDigest(options);
   auto core = std::make_unique<Core>(std::move(order), rank, std::move(options), std::move(fetcher),
-                                     identity, std::move(decoding));
+                                     identity, augment, std::move(decoding));
   RETURN_IF_ERROR(core->Start(cursor));
   return Loader(std::move(core));
 }

@@ -29,9 +29,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "augment/mix.h"
+#include "augment/plan.h"
 #include "formats/core/sample.h"
 #include "images/augment/pixel_pipeline.h"
 #include "readers/dataset/dataset.h"
+#include "readers/loading/field_decode.h"
 #include "readers/loading/host_batch.h"
 #include "readers/loading/host_memory.h"
 #include "readers/loading/loader_stats.h"
@@ -70,10 +73,21 @@ struct LoaderOptions {
   uint64_t epochs = 0;                        // afterwards Next returns nullopt forever; 0: endless
   // Decodes the field `image` into HostBatch::pixels; its encoded bytes are not kept.
   std::optional<PixelPipelineOptions> decode = std::nullopt;
-  uint64_t augment_seed = 0;  // of random crops and flips
+  uint64_t augment_seed = 0;  // of all that is random about pixels
+  // With `decode`: operations on the pixels, after crop, resize and flip.
+  AugmentPlan augment = {};
+  // With `decode`: versions of each sample, each with a crop and operations of its own.
+  uint32_t views = 1;
+  // With `decode`: mixes neighbouring samples and fills HostBatch::mixed.
+  std::optional<MixOptions> mix = std::nullopt;
+  // Goes on from a cursor of a run that augmented its samples in another way.
+  bool other_augment = false;
   // With `decode`: fields that hold masks (images/augment/mask_pipeline.h), which are read, too,
   // and decoded into HostBatch::masks.
   std::vector<std::string> mask_fields = {};
+  // With `decode`: further fields that are read and decoded, into HostBatch::decoded_fields and
+  // objects.
+  std::vector<FieldDecode> decode_fields = {};
   // Fills HostBatch::image_infos, for callers that decode batches themselves.
   bool image_infos = false;
   BadSamples bad_samples = BadSamples::kFail;

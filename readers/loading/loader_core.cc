@@ -36,7 +36,9 @@ T TakeFirst(std::deque<T>& queue) {
 absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
   cpu_threads_wait_.store(options_.io_threads <= 0);
   if (cursor) {
-    RETURN_IF_ERROR(CheckCursor(*cursor, dataset_, order_));
+    RETURN_IF_ERROR(
+        CheckCursor(*cursor, dataset_, order_,
+                    options_.other_augment ? std::nullopt : std::optional<uint32_t>(augment_)));
     const bool at_end = cursor->step == order_.steps();  // the start of the next epoch
     epoch_ = plan_epoch_ = cursor->epoch + (at_end ? 1 : 0);
     step_ = plan_step_ = at_end ? 0 : cursor->step;
@@ -243,7 +245,9 @@ void Loader::Core::FinishReading(Pending& batch) {
   const size_t slots = batch.content->ids.size();
   batch.unread.assign(slots, false);
   for (const BadRead& bad : batch.bad) batch.unread[bad.slot] = true;
-  const size_t piece = std::max<size_t>(slots / (4 * static_cast<size_t>(options_.threads)), 1);
+  size_t piece = std::max<size_t>(slots / (4 * static_cast<size_t>(options_.threads)), 1);
+  if (options_.mix)
+    piece = (piece + options_.mix->group - 1) / options_.mix->group * options_.mix->group;
   batch.left.store((slots + piece - 1) / piece);
   {
     const std::lock_guard lock(mutex_);
@@ -275,7 +279,9 @@ void Loader::Core::Complete(Pending& batch) {
   if (!batch.bad.empty()) batch.status = MendBadSamples(batch);
   if (decoding_ != nullptr && batch.status.ok()) {
     HostBatch::Content& content = *batch.content;
+    JoinObjects(content);
     const size_t slots = content.ids.size();
+    if (options_.mix) FillMixed(batch);
     std::fill_n(content.bytes.begin() + static_cast<ptrdiff_t>(decoding_->field * slots), slots,
                 Bytes());
     if (options_.fields.size() == 1) {  // the slabs are no longer needed
@@ -305,6 +311,20 @@ absl::Status Loader::Core::MendBadSamples(Pending& batch) {
   for (size_t i = 0; i < batch.bad.size(); ++i) {
     if (i > 0 && batch.bad[i].slot == batch.bad[i - 1].slot) continue;
     RETURN_IF_ERROR(Substitute(batch, batch.bad[i].slot, batch.bad[i].why));
+  }
+  if (!options_.mix) return absl::OkStatus();
+  // Their groups wait for the substitutes.
+  const uint32_t group = options_.mix->group;
+  for (size_t i = 0; i < batch.bad.size(); ++i) {
+    const uint32_t first = batch.bad[i].slot / group * group;
+    if (i > 0 && batch.bad[i - 1].slot >= first) continue;
+    // A decoder stops at the first bad sample of a group, so there may be more.
+    for (std::vector<BadRead> more;; more.clear()) {
+      DecodeGroup(batch, first, more);
+      if (more.empty()) break;
+      if (!IsAboutThePath(more.front().why)) return more.front().why;
+      RETURN_IF_ERROR(Substitute(batch, more.front().slot, more.front().why));
+    }
   }
   return absl::OkStatus();
 }
@@ -343,6 +363,7 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
     content.labels[slot] = (*other)->labels[0];
     content.ids[slot] = id;
     if (options_.image_infos) content.infos[slot] = plan.infos[0];
+    if (decoding_ != nullptr && !batch.plan.infos.empty()) batch.plan.infos[slot] = plan.infos[0];
     content.status[slot] = {SampleState::kSubstituted, wanted, std::string(why.message())};
     content.slabs.insert(content.slabs.end(), (*other)->slabs.begin(), (*other)->slabs.end());
     content.substitutes.push_back(std::move((*other)->lease));
@@ -426,7 +447,7 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Take(const Wait& wait) {
 
 Cursor Loader::Core::cursor() const {
   const std::lock_guard lock(mutex_);
-  return MakeCursor(dataset_, order_, epoch_, step_);
+  return MakeCursor(dataset_, order_, epoch_, step_, augment_);
 }
 
 LoaderStats Loader::Core::stats() const {

@@ -33,6 +33,7 @@
 #include "readers/loading/batch_content.h"
 #include "readers/loading/batch_decoder.h"
 #include "readers/loading/fetcher.h"
+#include "readers/loading/field_decoder.h"
 #include "readers/loading/loader.h"
 
 namespace shardpack {
@@ -59,23 +60,35 @@ struct StageCounters {
 };
 
 struct Loader::Decoding {
+  // One of LoaderOptions::decode_fields.
+  struct More {
+    size_t field = 0, offset = 0;  // its number; where its bytes are in a slab
+    std::unique_ptr<FieldDecoder> decoder = nullptr;
+  };
+
+  // Adds what they take to the bytes of a batch.
+  absl::Status AddFields(const LoaderOptions& options, uint32_t slots, size_t& batch_bytes);
+
   std::unique_ptr<BatchDecoder> decoder;
   std::shared_ptr<SlabPool> pool;          // one slab holds the pixels of one batch, then its masks
   size_t field = 0;                        // the index of the image field
   std::vector<size_t> masks;               // the same of each field of masks
   size_t pixel_bytes = 0, mask_bytes = 0;  // of a slab: all pixels, the masks of one field
+  std::vector<More> fields;                // behind the masks
+  const FieldDecoder* objects = nullptr;   // the one among them that has objects
 };
 
 class Loader::Core {
  public:
   // If `decoding` is null, batches hold the encoded bytes.
   Core(Order order, Rank rank, LoaderOptions options, Fetcher fetcher, Digest dataset,
-       std::unique_ptr<Decoding> decoding)
+       uint32_t augment, std::unique_ptr<Decoding> decoding)
       : order_(std::move(order)),
         rank_(rank),
         options_(std::move(options)),
         fetcher_(std::move(fetcher)),
         dataset_(dataset),
+        augment_(augment),
         decoding_(std::move(decoding)) {}
   ~Core();
 
@@ -134,6 +147,16 @@ class Loader::Core {
                           size_t from_slot, const ImageInfo& info);
   absl::Status DecodeFields(Pending& batch, uint32_t slot, const HostBatch::Content& from,
                             size_t from_slot, const ImageInfo& info);
+  // All samples of a group, mixed; adds what cannot be decoded to `bad`.
+  void DecodeGroup(Pending& batch, size_t first, std::vector<BadRead>& bad);
+  MixDraw DrawGroup(const Pending& batch, size_t first) const;
+  void FillMixed(Pending& batch);
+  absl::Status AboutSample(const absl::Status& why, uint64_t id) const;
+  void PlaceFields(HostBatch::Content& content) const;
+  // The slot's geometry is known.
+  absl::Status DecodeMoreFields(Pending& batch, uint32_t slot, const HostBatch::Content& from,
+                                size_t from_slot);
+  void JoinObjects(HostBatch::Content& content) const;
   void Complete(Pending& batch);
   absl::Status MendBadSamples(Pending& batch);
   absl::Status Substitute(Pending& batch, uint32_t slot, const absl::Status& why);
@@ -145,6 +168,7 @@ class Loader::Core {
   const LoaderOptions options_;
   const Fetcher fetcher_;
   const Digest dataset_;
+  const uint32_t augment_;  // as in cursors
   const std::unique_ptr<const Decoding> decoding_;
   const pid_t process_ = ::getpid();
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();

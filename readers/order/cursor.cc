@@ -32,17 +32,25 @@ bool TakeNumber(std::string_view& text, int base, uint64_t* value) {
   return error == std::errc() && rest == end;
 }
 
+// A run without augmentation has cursors of version 1, which older programs read.
+bool IsVersionOf(uint32_t version, uint32_t augment) { return version == (augment == 0 ? 1 : 2); }
+
 // Everything before the check.
 std::string TextBody(const Cursor& cursor) {
-  return absl::StrCat(std::string(kPrefix), cursor.version, ":", Hex(cursor.dataset[0]),
-                      Hex(cursor.dataset[1]), ":", Hex(cursor.order), ":", cursor.epoch, ":",
-                      cursor.step);
+  std::string body = absl::StrCat(std::string(kPrefix), cursor.version, ":", Hex(cursor.dataset[0]),
+                                  Hex(cursor.dataset[1]), ":", Hex(cursor.order), ":");
+  if (cursor.version > 1) absl::StrAppend(&body, absl::Hex(cursor.augment, absl::kZeroPad8), ":");
+  absl::StrAppend(&body, cursor.epoch, ":", cursor.step);
+  return body;
 }
 
 }  // namespace
 
-Cursor MakeCursor(const Digest& dataset, const Order& order, uint64_t epoch, uint64_t step) {
-  return {.dataset = {dataset.high, dataset.low},
+Cursor MakeCursor(const Digest& dataset, const Order& order, uint64_t epoch, uint64_t step,
+                  uint32_t augment) {
+  return {.version = augment == 0 ? 1u : 2u,
+          .augment = augment,
+          .dataset = {dataset.high, dataset.low},
           .order = order.digest(),
           .epoch = epoch,
           .step = step};
@@ -52,7 +60,7 @@ std::array<std::byte, kCursorBytes> CursorToBytes(const Cursor& cursor) {
   std::array<std::byte, kCursorBytes> bytes;
   std::memcpy(bytes.data(), kMagic.data(), kMagic.size());
   StoreLittle(&bytes[8], cursor.version);
-  StoreLittle(&bytes[12], cursor.reserved);
+  StoreLittle(&bytes[12], cursor.augment);
   StoreLittle(&bytes[16], cursor.dataset[0]);
   StoreLittle(&bytes[24], cursor.dataset[1]);
   StoreLittle(&bytes[32], cursor.order);
@@ -75,14 +83,14 @@ absl::StatusOr<Cursor> CursorFromBytes(Bytes bytes) {
   if (LoadLittle<uint64_t>(&bytes[kCheckAt]) != Xxh3_64(bytes.first(kCheckAt))) {
     return absl::DataLossError("a damaged cursor: its bytes do not match their check value");
   }
-  const uint32_t reserved = LoadLittle<uint32_t>(&bytes[12]);
+  const uint32_t augment = LoadLittle<uint32_t>(&bytes[12]);
   if (version > kCursorVersion) return Newer(version);
-  if (version != kCursorVersion || reserved != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("no cursor of version ", version, " has ",
-                                                   reserved, " in its reserved field"));
+  if (!IsVersionOf(version, augment)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no cursor of version ", version, " has the augmentation ", augment));
   }
   return Cursor{.version = version,
-                .reserved = reserved,
+                .augment = augment,
                 .dataset = {LoadLittle<uint64_t>(&bytes[16]), LoadLittle<uint64_t>(&bytes[24])},
                 .order = LoadLittle<uint64_t>(&bytes[32]),
                 .epoch = LoadLittle<uint64_t>(&bytes[40]),
@@ -107,13 +115,18 @@ absl::StatusOr<Cursor> CursorFromText(std::string_view text) {
   std::string_view rest = text.substr(kPrefix.size());
   uint64_t version = 0;
   if (TakeNumber(rest, 10, &version) && version > kCursorVersion) return Newer(version);
-  bool good = version == kCursorVersion && rest.size() > 2 * kHexDigits;
+  cursor.version = static_cast<uint32_t>(version);
+  bool good = version >= 1 && rest.size() > 2 * kHexDigits;
   if (good) {
     std::string_view high = rest.substr(0, kHexDigits);
     rest.remove_prefix(kHexDigits);
     good = TakeNumber(high, 16, &cursor.dataset[0]) && TakeNumber(rest, 16, &cursor.dataset[1]) &&
-           TakeNumber(rest, 16, &cursor.order) && TakeNumber(rest, 10, &cursor.epoch) &&
-           TakeNumber(rest, 10, &cursor.step);
+           TakeNumber(rest, 16, &cursor.order);
+    uint64_t augment = 0;
+    if (version > 1) good = good && TakeNumber(rest, 16, &augment);
+    cursor.augment = static_cast<uint32_t>(augment);
+    good = good && TakeNumber(rest, 10, &cursor.epoch) && TakeNumber(rest, 10, &cursor.step) &&
+           IsVersionOf(cursor.version, cursor.augment);
   }
   // The text must be exactly what CursorToText writes: no leading zeros, no other spelling.
   if (!good || CursorToText(cursor) != text) {
@@ -122,12 +135,19 @@ absl::StatusOr<Cursor> CursorFromText(std::string_view text) {
   return cursor;
 }
 
-absl::Status CheckCursor(const Cursor& cursor, const Digest& dataset, const Order& order) {
+absl::Status CheckCursor(const Cursor& cursor, const Digest& dataset, const Order& order,
+                         std::optional<uint32_t> augment) {
   if (cursor.version > kCursorVersion) return Newer(cursor.version);
   std::vector<std::string> differs;
-  if (cursor.version != kCursorVersion || cursor.reserved != 0) {
+  if (!IsVersionOf(cursor.version, cursor.augment)) {
     differs.push_back(absl::StrCat("it is not a cursor: version ", cursor.version,
-                                   ", reserved field ", cursor.reserved));
+                                   ", augmentation ", cursor.augment));
+  } else if (augment && cursor.augment != *augment) {
+    differs.push_back(
+        absl::StrCat("it is of a run with another augmentation: the cursor's has the digest ",
+                     absl::Hex(cursor.augment, absl::kZeroPad8), ", this one ",
+                     absl::Hex(*augment, absl::kZeroPad8),
+                     " (0: none); the option other_augment goes on all the same"));
   }
   const Digest its = {cursor.dataset[0], cursor.dataset[1]};
   if (its != dataset) {

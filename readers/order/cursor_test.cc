@@ -137,23 +137,42 @@ TEST(CursorTest, RefusesAnotherSpellingOfTheText) {
 
 TEST(CursorTest, SaysWhichVersionIsTooNew) {
   Cursor newer = Sample();
-  newer.version = 2;
+  newer.version = 3;
+  newer.augment = 1;
   std::vector<std::byte> longer(100);
   const auto bytes = CursorToBytes(newer);
   std::copy(bytes.begin(), bytes.end(), longer.begin());
   for (const absl::Status& refused :
        {CursorFromBytes(bytes).status(), CursorFromBytes(longer).status(),
         CursorFromText(CursorToText(newer)).status(),
-        CursorFromText(Sealed("shardpack-cursor:2:whatever")).status(),
+        CursorFromText(Sealed("shardpack-cursor:3:whatever")).status(),
         CheckCursor(newer, kDataset, MakeOrder())}) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(refused.message()),
-                HasSubstr("a cursor of version 2; this program knows up to 1"));
+                HasSubstr("a cursor of version 3; this program knows up to 2"));
   }
 }
 
-TEST(CursorTest, RefusesReservedBitsAndVersionZero) {
-  for (const Cursor& cursor : {Cursor{.version = 1, .reserved = 1}, Cursor{.version = 0}}) {
+TEST(CursorTest, ARunThatAugmentsHasADigestInItsCursors) {
+  const Cursor cursor = MakeCursor(kDataset, MakeOrder(), 3, 17, 0xA5);
+  const std::string text = CursorToText(cursor);
+  EXPECT_TRUE(text.starts_with("shardpack-cursor:2:")) << text;
+  EXPECT_EQ(CursorFromText(text).value(), cursor);
+  EXPECT_EQ(CursorFromBytes(CursorToBytes(cursor)).value(), cursor);
+  const Order order = MakeOrder();
+  EXPECT_TRUE(CheckCursor(cursor, kDataset, order, 0xA5).ok());
+  EXPECT_TRUE(CheckCursor(cursor, kDataset, order, std::nullopt).ok());
+  for (const uint32_t other : {0u, 0xA6u}) {
+    EXPECT_THAT(std::string(CheckCursor(cursor, kDataset, order, other).message()),
+                HasSubstr("a run with another augmentation: the cursor's has the digest 000000a5"));
+  }
+  EXPECT_THAT(std::string(CheckCursor(Sample(), kDataset, order, 0xA5).message()),
+              HasSubstr("another augmentation"));
+}
+
+TEST(CursorTest, RefusesAugmentationThatItsVersionHasNot) {
+  for (const Cursor& cursor :
+       {Cursor{.version = 1, .augment = 1}, Cursor{.version = 2}, Cursor{.version = 0}}) {
     EXPECT_EQ(CursorFromBytes(CursorToBytes(cursor)).status().code(),
               absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(CheckCursor(cursor, kDataset, MakeOrder()).message()),

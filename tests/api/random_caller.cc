@@ -265,6 +265,15 @@ void RandomCaller::InspectBatch() {
          {SHARDPACK_NOT_FOUND})) {
     EXPECT_EQ(bytes, view.slots * view.width * view.height);
   }
+  auto decoded = Sized<shardpack_decoded_field>();
+  Ok(shardpack_batch_decoded(batch.handle, "mask", &decoded, Noting("batch_decoded")),
+     {SHARDPACK_NOT_FOUND});
+  auto objects = Sized<shardpack_objects>();
+  Ok(shardpack_batch_objects(batch.handle, &objects, Noting("batch_objects")),
+     {SHARDPACK_NOT_FOUND});
+  std::vector<double> affine(6 * view.slots);
+  Ok(shardpack_batch_affine(batch.handle, affine.data(), view.slots, Noting("batch_affine")),
+     {SHARDPACK_UNSUPPORTED});
   shardpack_text text = {};
   const uint64_t slot = Below(view.slots + 1);
   const shardpack_code code =

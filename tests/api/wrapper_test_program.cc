@@ -118,6 +118,7 @@ void TestNul(const sp::Dataset& data, const std::string& path) {
   const sp::Batch batch = Get(data.read({0}));
   EXPECT(is_refused([&] { return batch.bytes(cut); }));
   EXPECT(is_refused([&] { return batch.masks(cut); }));
+  EXPECT(is_refused([&] { return batch.decoded(cut); }));
   EXPECT(is_refused([] { return sp::Device::Open(std::string("cpu\0x", 5)); }));
   const sp::Order order = Get(sp::Order::Make(data.samples(), sp::OrderOptions()));
   EXPECT(is_refused(
@@ -209,6 +210,9 @@ void TestDataset(const sp::Dataset& data) {
   EXPECT(ErrorOf([&] { return data.select({59}); }).id() == 59u);
   const sp::Batch batch = Get(data.read({5, 6, 5}));
   EXPECT(ErrorOf([&] { return batch.masks("mask"); }).code() == sp::Code::kNotFound);
+  EXPECT(ErrorOf([&] { return batch.decoded("mask"); }).code() == sp::Code::kNotFound);
+  EXPECT(ErrorOf([&] { return batch.objects(); }).code() == sp::Code::kNotFound);
+  EXPECT(ErrorOf([&] { return batch.affine(); }).code() == sp::Code::kUnsupported);
   EXPECT(batch.slots() == 3 && batch.ids()[2] == 5);
   const std::vector<sp::Span<const std::byte>> bytes = Get(batch.bytes());
   EXPECT(bytes[0].size() == Get(data.column<std::uint64_t>(0, SHARDPACK_COLUMN_BYTES))[5]);

@@ -23,10 +23,11 @@ ALLOWED = {
     "formats/webdataset": {"formats/core", "formats/io", "formats/tar"},
     "formats": {"formats/*", "formats/core", "formats/io", "formats/webdataset"},
     "images": {"formats/core:image_info", "formats/io:enum_words", "formats/io:status_macros"},
-    "readers": {"formats/core", "formats/io", "images"},
+    "augment": {"formats/core:image_info", "formats/io:enum_words", "formats/io:status_macros", "images"},
+    "readers": {"augment", "formats/core", "formats/io", "images"},
     "converters": {"formats/core", "formats/io", "formats/tar", "images", "readers"},
     "validators": {"formats/core", "formats/io", "images"},
-    "cuda": {"formats/core", "formats/io", "images", "readers"},
+    "cuda": {"augment", "formats/core", "formats/io", "images", "readers"},
     "examples": {"api", "cuda", "readers"},
     # Whole commands as calls of a library: what cli/ and python/ call.
     "jobs": {"converters", "formats", "formats/core", "formats/io", "readers", "validators"},
@@ -36,6 +37,7 @@ TOP = {"api", "benchmarks", "cli", "formats/testing", "packaging", "python", "te
 # Within a folder: the sub-folders that a sub-folder's product code may use. Written out as above; ":name" is a header of the
 # folder itself, name.h.
 ROOMS = {
+    "augment/geometry": set(),
     "cli/commands": {"flags", "terminal"},
     "cli/flags": {"terminal"},
     "cli/terminal": set(),
@@ -207,6 +209,10 @@ PLANTED = [
     ("formats/lmdb/lmdb_writer_test.cc", '#include "formats/lmdb/reading/lmdb_pages.h"', False),
     ("converters/sources/archive_members.cc", '#include "formats/tar/tar_header.h"', False),
     ("readers/dataset/a.cc", '#include "formats/tar/tar_header.h"', True),
+    ("augment/geometry/a.cc", '#include "images/augment/crop.h"', False),
+    ("augment/geometry/a.cc", '#include "readers/loading/loader.h"', True),
+    ("readers/loading/a.cc", '#include "augment/geometry/affine.h"', False),
+    ("images/augment/a.cc", '#include "augment/geometry/affine.h"', True),
     ("formats/testing/contract.cc", '#include "formats/formats.h"', False),
     ("images/probe/probe.h", '#include "formats/core/image_info.h"', False),
     ("images/probe/probe.h", '#include "formats/core/sample.h"', True),

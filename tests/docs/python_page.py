@@ -21,7 +21,7 @@ import shardpack  # noqa: E402  pylint: disable=wrong-import-position
 PACK = os.path.abspath(os.environ.get("PACK", "cli/pack"))
 BLOCK = re.compile(r"^(?:<!-- run: (\w+) -->\n)?```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # The pages whose blocks use shardpack, how many there are at least, and whether they train.
-PAGES = {"README.md": (1, True), "docs/python.md": (12, True), "docs/tutorial.md": (1, False)}
+PAGES = {"README.md": (1, True), "docs/python.md": (12, True), "docs/augment.md": (3, False), "docs/geometry.md": (4, False), "docs/tutorial.md": (1, False)}
 HAS = set(sys.argv[1:])
 
 

@@ -1,0 +1,111 @@
+// What a loader has decoded beside images and masks: maps of points, further fields, objects.
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "api/handles.h"
+#include "api/structs.h"
+#include "formats/io/error_facts.h"
+#include "formats/io/file.h"
+#include "formats/io/status_macros.h"
+#include "readers/loading/host_batch.h"
+
+using shardpack::DecodedField;
+using shardpack::FieldAs;
+using shardpack::HostBatch;
+using shardpack::ObjectBatch;
+using shardpack::SampleGeometry;
+using shardpack::api::AnyBatch;
+using shardpack::api::Fill;
+using shardpack::api::Guarded;
+using shardpack::api::NotNull;
+
+namespace {
+
+static_assert(static_cast<int>(FieldAs::kImage) == SHARDPACK_AS_IMAGE &&
+              static_cast<int>(FieldAs::kLabels) == SHARDPACK_AS_LABELS &&
+              static_cast<int>(FieldAs::kCoco) == SHARDPACK_AS_COCO);
+
+// Keeps the batch while its parts are looked at.
+absl::StatusOr<std::shared_ptr<AnyBatch>> Use(const shardpack_batch* handle) {
+  ASSIGN_OR_RETURN(const auto* const content, shardpack::api::ContentOf(handle, "batch"));
+  return *content;
+}
+
+}  // namespace
+
+shardpack_code shardpack_batch_affine(const shardpack_batch* batch, double* affine, size_t count,
+                                      shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const std::shared_ptr<AnyBatch> content, Use(batch));
+    if (count > 0) RETURN_IF_ERROR(NotNull(affine, "the results"));
+    if (count != content->slots()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("room for ", count, " slots; the batch has ", content->slots()));
+    }
+    const HostBatch* const decoded = content->Decoded();
+    if (decoded == nullptr || decoded->geometry().size() != count)
+      return absl::UnimplementedError(
+          "only batches in host memory that a loader has decoded have maps");
+    for (const SampleGeometry& geometry : decoded->geometry()) {
+      const shardpack::Affine& map = geometry.affine;
+      for (const double number : {map.xx, map.xy, map.x0, map.yx, map.yy, map.y0})
+        *affine++ = number;
+    }
+    return absl::OkStatus();
+  });
+}
+
+shardpack_code shardpack_batch_decoded(const shardpack_batch* batch, const char* field,
+                                       shardpack_decoded_field* decoded, shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const std::shared_ptr<AnyBatch> content, Use(batch));
+    RETURN_IF_ERROR(NotNull(field, "field"));
+    RETURN_IF_ERROR(NotNull(decoded, "decoded"));
+    const HostBatch* const host = content->Decoded();
+    if (host != nullptr) {
+      for (const DecodedField& each : host->decoded_fields()) {
+        if (host->field_name(each.field) != field) continue;
+        return Fill(decoded, "decoded field", [&](shardpack_decoded_field& all) {
+          all.data = const_cast<std::byte*>(each.bytes.data());
+          all.bytes = each.bytes.size();
+          all.kind = static_cast<uint32_t>(each.as);
+          all.label_bytes = each.label_bytes;
+        });
+      }
+    }
+    return shardpack::WithFacts(
+        absl::NotFoundError(
+            absl::StrCat("the batch has no decoded field ", shardpack::EscapeForTerminal(field))),
+        {.field = field});
+  });
+}
+
+shardpack_code shardpack_batch_objects(const shardpack_batch* batch, shardpack_objects* objects,
+                                       shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const std::shared_ptr<AnyBatch> content, Use(batch));
+    RETURN_IF_ERROR(NotNull(objects, "objects"));
+    const HostBatch* const host = content->Decoded();
+    const ObjectBatch* const found = host == nullptr ? nullptr : host->objects();
+    if (found == nullptr)
+      return absl::NotFoundError("the batch has no objects: no field is decoded to them");
+    return Fill(objects, "objects", [&](shardpack_objects& all) {
+      all.objects = found->labels.size();
+      all.offsets = found->offsets.data();
+      all.boxes = found->boxes.data();
+      all.areas = found->areas.data();
+      all.labels = found->labels.data();
+      all.crowds = found->crowds.data();
+      all.keep = found->keep.data();
+      all.keypoints = found->keypoints.data();
+      if (found->ring_offsets.size() == found->labels.size() + 1)
+        all.ring_offsets = found->ring_offsets.data();
+      all.point_offsets = found->point_offsets.data();
+      all.polygons = found->polygons.data();
+      all.dropped = found->dropped;
+      all.outside = found->outside;
+      all.keypoints_each = found->keypoints_each;
+    });
+  });
+}

@@ -1,0 +1,52 @@
+// Any bytes as the objects of an image: an error, or objects that stay within the result wherever
+// they are moved.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "augment/geometry/coco_objects.h"
+#include "augment/geometry/object_batch.h"
+
+namespace {
+
+void Check(bool holds) {
+  if (!holds) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace shardpack;
+  const auto objects = ParseObjects(std::string_view(reinterpret_cast<const char*>(data), size));
+  if (!objects.ok()) {
+    Check(!objects.status().message().empty());
+    return 0;
+  }
+  Check(objects->size() <= kMaxObjects);
+  for (const ImageObject& object : *objects) {
+    Check(CheckBox(object.box).ok());
+    if (object.mask)
+      Check(AreaOf(*object.mask) <= uint64_t{object.mask->height} * object.mask->width);
+  }
+  const Affine turn = RotationAbout({20, 30}, static_cast<double>(size % 360));
+  const Movement movement = {.source_width = 100,
+                             .source_height = 80,
+                             .crop = {.box = {10, 5, 70, 60}, .flip = size % 2 == 0},
+                             .width = 40,
+                             .height = 60,
+                             .warps = std::span(&turn, 1)};
+  const auto moved =
+      MoveObjects(*objects, movement, {.box_from_polygon = size % 3 == 0, .polygons = true});
+  Check(moved.ok());
+  Check(moved->labels.size() + moved->dropped == objects->size());
+  Check(moved->boxes.size() == 4 * moved->labels.size());
+  for (size_t i = 0; i < moved->boxes.size(); ++i)
+    Check(moved->boxes[i] >= 0 && moved->boxes[i] <= (i % 2 == 0 ? 40 : 60));
+  for (size_t i = 0; i < moved->polygons.size(); ++i)
+    Check(moved->polygons[i] >= 0 && moved->polygons[i] <= (i % 2 == 0 ? 40 : 60));
+  ObjectBatch batch;
+  batch.Add(*moved);
+  Check(batch.ring_offsets.size() == moved->labels.size() + 1);
+  return 0;
+}

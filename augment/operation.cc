@@ -1,0 +1,161 @@
+#include "augment/operation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+constexpr double kMany = 1e6;
+
+constexpr OperationParameter Factor(double most = 100) { return {"factor", 0, most}; }
+constexpr OperationParameter kBilinear = {"bilinear", 0, 1, 0, true};
+constexpr OperationParameter kFill = {"fill", 0, 255, 0, true};
+constexpr OperationParameter Level(std::string_view name) { return {name, 0, 255, 0, true}; }
+
+// In the order of OperationKind. The limits keep arithmetic finite; useful values lie well inside.
+constexpr OperationFacts kFacts[] = {
+    {"identity"},
+    {"brightness", {Factor()}},
+    {"posterize", {{{"bits", 0, 8, std::nullopt, true}}}},
+    {"solarize", {{{"threshold", 0, 256}}}},
+    {"invert"},
+    {"gamma", {{{"gamma", 0, 100}, {"gain", 0, 100, 1}}}},
+    {"contrast", {Factor()}},
+    {"autocontrast"},
+    {"equalize"},
+    {"saturation", {Factor()}},
+    {"hue", {{{"turn", -0.5, 0.5}}}},  // of the circle of hues
+    {"grayscale"},
+    {"sharpness", {Factor()}},
+    // How far a row moves for each row below the upper edge.
+    {"shear_x", {{{"slope", -100, 100}, kBilinear, kFill}}},
+    {"shear_y", {{{"slope", -100, 100}, kBilinear, kFill}}},
+    {"translate_x", {{{"pixels", -kMany, kMany}, kBilinear, kFill}}},
+    {"translate_y", {{{"pixels", -kMany, kMany}, kBilinear, kFill}}},
+    // Counterclockwise, about the centre.
+    {"rotate", {{{"degrees", -kMany, kMany}, kBilinear, kFill}}},
+    // torchvision's affine: rotation clockwise, scale and shear (degrees) about the centre, then
+    // translation.
+    {"affine",
+     {{{"degrees", -kMany, kMany},
+       {"dx", -kMany, kMany, 0},
+       {"dy", -kMany, kMany, 0},
+       {"scale", 1e-3, 1e3, 1},
+       {"shear_x", -89, 89, 0},
+       {"shear_y", -89, 89, 0},
+       kBilinear,
+       kFill}}},
+    {"flip_horizontal"},
+    {"flip_vertical"},
+    // Levels per channel, or with a seed above 0 noise.
+    {"erase",
+     {{{"left", 0, kMany, std::nullopt, true},
+       {"top", 0, kMany, std::nullopt, true},
+       {"width", 1, kMany, std::nullopt, true},
+       {"height", 1, kMany, std::nullopt, true},
+       Level("red"),
+       Level("green"),
+       Level("blue"),
+       {"noise", 0, 0x1p53, 0, true}}}},
+};
+static_assert(std::size(kFacts) == kOperationKinds);
+
+}  // namespace
+
+const OperationFacts& FactsOf(OperationKind kind) { return kFacts[static_cast<size_t>(kind)]; }
+
+std::optional<OperationKind> FindOperation(std::string_view name) {
+  for (size_t i = 0; i < kOperationKinds; ++i) {
+    if (kFacts[i].name == name) return static_cast<OperationKind>(i);
+  }
+  return std::nullopt;
+}
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string_view NearestOperation(std::string_view name) {
+  const OperationFacts* best = kFacts;
+  for (const OperationFacts& facts : kFacts) {
+    if (EditDistance(name, facts.name) < EditDistance(name, best->name)) best = &facts;
+  }
+  return best->name;
+}
+
+bool IsWarp(OperationKind kind) {
+  return kind >= OperationKind::kShearX && kind <= OperationKind::kFlipVertical;
+}
+
+std::string NumberText(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value == 0 ? 0.0 : value).ptr;
+  return std::string(text, end);
+}
+
+absl::StatusOr<Operation> Operation::Make(OperationKind kind, std::span<const double> values) {
+  const OperationFacts& facts = FactsOf(kind);
+  const size_t count = facts.count();
+  if (values.size() > count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(facts.name), " has ", count, " parameters, not ", values.size()));
+  }
+  Operation made{kind};
+  for (size_t i = 0; i < count; ++i) {
+    const OperationParameter& parameter = facts.parameters[i];
+    if (i < values.size()) {
+      made.values[i] = values[i];
+    } else if (parameter.fallback) {
+      made.values[i] = *parameter.fallback;
+    } else {
+      return absl::InvalidArgumentError(
+          absl::StrCat(std::string(facts.name), " needs ", std::string(parameter.name)));
+    }
+  }
+  if (absl::Status good = made.Check(); !good.ok()) return good;
+  return made;
+}
+
+absl::Status Operation::Check() const {
+  const OperationFacts& facts = FactsOf(kind);
+  for (size_t i = 0; i < facts.count(); ++i) {
+    const OperationParameter& parameter = facts.parameters[i];
+    const double value = values[i];
+    const bool inside = value >= parameter.least && value <= parameter.most;  // false for NaN
+    if (inside && (!parameter.whole || value == std::floor(value))) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(facts.name), ": ", std::string(parameter.name), " is ",
+                     NumberText(value), "; it is a ", parameter.whole ? "whole number" : "number",
+                     " from ", NumberText(parameter.least), " to ", NumberText(parameter.most)));
+  }
+  return absl::OkStatus();
+}
+
+std::string Operation::ToText() const {
+  const OperationFacts& facts = FactsOf(kind);
+  size_t shown = facts.count();
+  while (shown > 0 && facts.parameters[shown - 1].fallback == values[shown - 1]) --shown;
+  std::string text(facts.name);
+  for (size_t i = 0; i < shown; ++i)
+    absl::StrAppend(&text, i == 0 ? "(" : ", ", NumberText(values[i]));
+  if (shown > 0) text += ')';
+  return text;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,83 @@
+"""Prints what torchvision makes of a small image: a line per operation, PROGRAM, a tab, the RGB bytes in hex.
+
+Run by hand with the Python of `tests/interop/venv torch`; program_test.cc compares with
+testdata/operations_torchvision.txt, and tests/interop/augment_check.py with photographs and the installed torchvision.
+
+usage: operations_with_torchvision.py >testdata/operations_torchvision.txt
+"""
+
+import math
+
+import numpy
+import torch
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms.v2 import functional as F
+
+BILINEAR = InterpolationMode.BILINEAR
+
+
+def image(width, height):
+  """The image of TestImage in program_test.cc."""
+  y, x, c = numpy.meshgrid(numpy.arange(height), numpy.arange(width), numpy.arange(3), indexing="ij")
+  return ((x * 11 + y * 7 * (c + 1) + ((x * y * (c + 3)) ^ (x + y * 5)) % 61) % 256).astype(numpy.uint8)
+
+
+def shear(pixels, x, y):
+  return F.affine(pixels, angle=0.0, translate=[0, 0], scale=1.0, center=[0, 0],
+                  shear=[math.degrees(math.atan(x)), math.degrees(math.atan(y))])
+
+
+def move(pixels, x, y):
+  return F.affine(pixels, angle=0.0, translate=[x, y], scale=1.0, shear=[0.0, 0.0])
+
+
+def operations():
+  for f in (0, 0.1, 0.55, 1.37, 1.9):
+    yield f"brightness({f})", lambda p, f=f: F.adjust_brightness(p, f)
+    yield f"contrast({f})", lambda p, f=f: F.adjust_contrast(p, f)
+    yield f"saturation({f})", lambda p, f=f: F.adjust_saturation(p, f)
+    yield f"sharpness({f})", lambda p, f=f: F.adjust_sharpness(p, f)
+  for h in (-0.5, -0.27, -0.1, 0.1, 0.5):
+    yield f"hue({h})", lambda p, h=h: F.adjust_hue(p, h)
+  for bits in (0, 1, 4, 7, 8):
+    yield f"posterize({bits})", lambda p, b=bits: F.posterize(p, b)
+  for t in (0, 51, 127.5, 204, 255):
+    yield f"solarize({t})", lambda p, t=t: F.solarize(p, t)
+  for g in (0.4, 0.9, 1.0, 1.6, 2.5):
+    yield f"gamma({g})", lambda p, g=g: F.adjust_gamma(p, g)
+  yield "gamma(0.8, 1.2)", lambda p: F.adjust_gamma(p, 0.8, 1.2)
+  yield "invert", F.invert
+  yield "autocontrast", F.autocontrast
+  yield "equalize", F.equalize
+  yield "grayscale", lambda p: F.rgb_to_grayscale(p, num_output_channels=3)
+  for s in (-0.3, -0.09, 0.09, 0.3, 0.99):
+    yield f"shear_x({s})", lambda p, s=s: shear(p, s, 0.0)
+    yield f"shear_y({s})", lambda p, s=s: shear(p, 0.0, s)
+  for t in (-20, -3, 1, 4, 8):
+    yield f"translate_x({t})", lambda p, t=t: move(p, t, 0)
+    yield f"translate_y({t})", lambda p, t=t: move(p, 0, t)
+  for d in (-135, -29, -9, 9, 27.5):
+    yield f"rotate({d})", lambda p, d=d: F.rotate(p, d)
+  for d in (-31, 9, 13):
+    yield (f"affine({d}, 2, -1, 1.2, 5, 3)",
+           lambda p, d=d: F.affine(p, angle=d, translate=[2, -1], scale=1.2, shear=[5.0, 3.0]))
+  yield "rotate(9, 0, 128)", lambda p: F.rotate(p, 9, fill=128)
+  yield "affine(4, 0, 0, 1.3, 0, 0, 1)", lambda p: F.affine(p, angle=4, translate=[0, 0], scale=1.3, shear=[0.0, 0.0], interpolation=BILINEAR)
+  yield "flip_horizontal", F.horizontal_flip
+  yield "flip_vertical", F.vertical_flip
+  yield ("erase(3, 2, 5, 4, 10, 20, 30)",
+         lambda p: F.erase(p, 2, 3, 4, 5, torch.tensor([10, 20, 30], dtype=torch.uint8)[:, None, None]))
+  yield "rotate(-9) equalize brightness(1.3)", lambda p: F.adjust_brightness(F.equalize(F.rotate(p, -9)), 1.3)
+  yield ("brightness(0.7) contrast(1.4) hue(0.05) saturation(0.6)",
+         lambda p: F.adjust_saturation(F.adjust_hue(F.adjust_contrast(F.adjust_brightness(p, 0.7), 1.4), 0.05), 0.6))
+
+
+def main():
+  pixels = torch.from_numpy(image(13, 11)).permute(2, 0, 1).contiguous()
+  for text, function in operations():
+    made = function(pixels.clone()).permute(1, 2, 0).contiguous().numpy()
+    print(text, made.tobytes().hex(), sep="\t")
+
+
+if __name__ == "__main__":
+  main()

@@ -1,0 +1,71 @@
+#include "augment/plan.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "augment/call_text.h"
+#include "augment/plan_step.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+
+AugmentPlan::AugmentPlan() = default;
+AugmentPlan::AugmentPlan(const AugmentPlan&) = default;
+AugmentPlan::AugmentPlan(AugmentPlan&&) noexcept = default;
+AugmentPlan& AugmentPlan::operator=(const AugmentPlan&) = default;
+AugmentPlan& AugmentPlan::operator=(AugmentPlan&&) noexcept = default;
+AugmentPlan::~AugmentPlan() = default;
+
+absl::StatusOr<AugmentPlan> AugmentPlan::Parse(std::string_view text) {
+  constexpr std::string_view kName = "augment/";
+  // Blanks keep the columns of messages those of the text.
+  std::string steps(text);
+  const size_t first = std::min(text.find_first_not_of(" \t\n"), text.size());
+  if (text.substr(first, kName.size()) == kName) {
+    const size_t end = std::min(text.find_first_of(" \t\n", first), text.size());
+    if (text.substr(first, end - first) != kVersion) {
+      return CallReader::ErrorAt(
+          first + 1, absl::StrCat("this program reads ", std::string(kVersion), ", not ",
+                                  std::string(text.substr(first, end - first))));
+    }
+    std::fill(steps.begin() + static_cast<ptrdiff_t>(first),
+              steps.begin() + static_cast<ptrdiff_t>(end), ' ');
+  }
+  AugmentPlan plan;
+  CallReader reader(steps);
+  while (!reader.AtEnd()) {
+    ASSIGN_OR_RETURN(const TextCall call, reader.Next());
+    if (plan.steps_.size() == kMaxSteps) {
+      return CallReader::ErrorAt(call.column,
+                                 absl::StrCat("a plan has at most ", kMaxSteps, " steps"));
+    }
+    ASSIGN_OR_RETURN(PlanStep step,
+                     PlanStep::Make(call, static_cast<uint32_t>(plan.steps_.size())));
+    for (const PlanStep& other : plan.steps_) {
+      if (other.stream != step.stream) continue;
+      return CallReader::ErrorAt(call.column, absl::StrCat("two steps use stream ", step.stream,
+                                                           ", and would draw the same numbers"));
+    }
+    plan.steps_.push_back(step);
+  }
+  return plan;
+}
+
+std::string AugmentPlan::ToText() const {
+  std::string text(kVersion);
+  for (const PlanStep& step : steps_) absl::StrAppend(&text, " ", step.ToText());
+  return text;
+}
+
+bool AugmentPlan::MayWarp() const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [](const PlanStep& step) { return step.MayWarp(); });
+}
+
+void AugmentPlan::Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
+                       SampleProgram& program) const {
+  program.operations.clear();
+  for (const PlanStep& step : steps_) step.Draw(sample, width, height, program);
+}
+
+}  // namespace shardpack

@@ -1,0 +1,396 @@
+#include "augment/plan_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "formats/io/enum_words.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+// A step that is not an operation: the parameters that it has besides those of every step.
+struct StepFacts {
+  std::string_view name;
+  StepKind kind;
+  struct Parameter {
+    std::string_view name = {};
+    double least = 0, most = 0;
+    ValueRange fallback = {};
+    bool whole = false, range = false;
+  };
+  std::array<Parameter, 6> parameters = {};
+
+  size_t count() const { return CountNamed(parameters); }
+};
+
+constexpr StepFacts kSteps[] = {
+    {"color_jitter",
+     StepKind::kColorJitter,
+     {{{"b", 0, 100, {1, 1}, false, true},
+       {"c", 0, 100, {1, 1}, false, true},
+       {"s", 0, 100, {1, 1}, false, true},
+       {"h", -0.5, 0.5, {0, 0}, false, true}}}},
+    {"rand_augment",
+     StepKind::kRandAugment,
+     {{{"n", 0, 16, {2, 2}, true},
+       {"m", 0, 999, {9, 9}, true},
+       {"bins", 2, 1000, {31, 31}, true}}}},
+    {"trivial_augment_wide", StepKind::kTrivialAugmentWide, {{{"bins", 2, 1000, {31, 31}, true}}}},
+    {"auto_augment", StepKind::kAutoAugment},
+    {"erase",
+     StepKind::kErase,
+     {{{"scale", 1e-6, 1, {0.02, 0.33}, false, true},
+       {"ratio", 1e-3, 1e3, {0.3, 3.3}, false, true},
+       {"red", 0, 255, {0, 0}, true},
+       {"green", 0, 255, {0, 0}, true},
+       {"blue", 0, 255, {0, 0}, true}}}},
+};
+
+const StepFacts* StepFactsOf(StepKind kind) {
+  for (const StepFacts& facts : kSteps) {
+    if (facts.kind == kind) return &facts;
+  }
+  return nullptr;  // an operation
+}
+
+// Of steps and operations, for messages.
+std::string NearestStep(std::string_view name) {
+  std::string_view best = NearestOperation(name);
+  for (const StepFacts& facts : kSteps) {
+    if (EditDistance(name, facts.name) < EditDistance(name, best)) best = facts.name;
+  }
+  return std::string(best);
+}
+
+std::string RangeText(const ValueRange& range) {
+  std::string text = NumberText(range.low);
+  if (range.low != range.high) absl::StrAppend(&text, "..", NumberText(range.high));
+  return text;
+}
+
+absl::Status Refuse(const TextValue& value, std::string_view name, double least, double most,
+                    bool whole) {
+  return CallReader::ErrorAt(
+      value.column, absl::StrCat(std::string(name), " is ", RangeText({value.low, value.high}),
+                                 "; it is ", whole ? "a whole number" : "a number", " from ",
+                                 NumberText(least), " to ", NumberText(most)));
+}
+
+absl::Status CheckValue(const TextValue& value, std::string_view name, double least, double most,
+                        bool whole) {
+  if (!value.word.empty()) {
+    return CallReader::ErrorAt(value.column, absl::StrCat(std::string(name), " is a number, not ",
+                                                          std::string(value.word)));
+  }
+  const bool inside = value.low >= least && value.high <= most;
+  const bool fits =
+      !whole || (value.low == std::floor(value.low) && value.high == std::floor(value.high));
+  return inside && fits ? absl::OkStatus() : Refuse(value, name, least, most, whole);
+}
+
+absl::Status NoRange(const TextValue& value, std::string_view name) {
+  if (!value.range) return absl::OkStatus();
+  return CallReader::ErrorAt(value.column,
+                             absl::StrCat(std::string(name), " is one number, not a range"));
+}
+
+// p, epochs and stream; false if the value is none of them.
+absl::StatusOr<bool> TakeCommon(const TextValue& value, PlanStep& step) {
+  if (value.key == "p") {
+    RETURN_IF_ERROR(NoRange(value, "p"));
+    RETURN_IF_ERROR(CheckValue(value, "p", 0, 1, false));
+    step.probability = value.low;
+  } else if (value.key == "epochs") {
+    RETURN_IF_ERROR(CheckValue(value, "epochs", 0, 0x1p53, true));
+    step.first_epoch = static_cast<uint64_t>(value.low);
+    step.last_epoch = static_cast<uint64_t>(value.high);
+  } else if (value.key == "stream") {
+    RETURN_IF_ERROR(NoRange(value, "stream"));
+    RETURN_IF_ERROR(CheckValue(value, "stream", 0, PlanStep::kMaxStream, true));
+    step.stream = static_cast<uint32_t>(value.low);
+    step.own_stream = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// The place of a value in a table of parameters: named, or the next one by position.
+template <typename Facts>
+absl::StatusOr<size_t> PlaceOf(const TextValue& value, std::string_view step, const Facts& facts,
+                               size_t& next) {
+  if (value.key.empty()) {
+    if (next < facts.count()) return next++;
+    return CallReader::ErrorAt(value.column,
+                               absl::StrCat(std::string(step), " has ", facts.count(),
+                                            " parameters besides p, epochs and stream"));
+  }
+  std::string known;
+  for (size_t i = 0; i < facts.count(); ++i) {
+    if (facts.parameters[i].name == value.key) return i;
+    absl::StrAppend(&known, std::string(facts.parameters[i].name), ", ");
+  }
+  return CallReader::ErrorAt(
+      value.column, absl::StrCat(std::string(step), " has no ", std::string(value.key), "; it has ",
+                                 known, "p, epochs and stream"));
+}
+
+absl::Status TakeOperationValues(const TextCall& call, PlanStep& step) {
+  const OperationFacts& facts = FactsOf(step.operation);
+  std::array<bool, OperationFacts::kMaxParameters> given = {};
+  size_t next = 0;
+  for (const TextValue& value : call.values) {
+    ASSIGN_OR_RETURN(const bool common, TakeCommon(value, step));
+    if (common) continue;
+    ASSIGN_OR_RETURN(const size_t place, PlaceOf(value, call.name, facts, next));
+    const OperationParameter& parameter = facts.parameters[place];
+    RETURN_IF_ERROR(
+        CheckValue(value, parameter.name, parameter.least, parameter.most, parameter.whole));
+    if (std::exchange(given[place], true)) {
+      return CallReader::ErrorAt(value.column,
+                                 absl::StrCat(std::string(parameter.name), " is given twice"));
+    }
+    step.values[place] = {value.low, value.high};
+  }
+  for (size_t i = 0; i < facts.count(); ++i) {
+    if (given[i]) continue;
+    const OperationParameter& parameter = facts.parameters[i];
+    if (!parameter.fallback) {
+      return CallReader::ErrorAt(call.column, absl::StrCat(std::string(call.name), " needs ",
+                                                           std::string(parameter.name)));
+    }
+    step.values[i] = {*parameter.fallback, *parameter.fallback};
+  }
+  return absl::OkStatus();
+}
+
+// One number of color_jitter stands for a range around no change.
+ValueRange JitterRange(const TextValue& value, size_t place) {
+  if (value.range) return {value.low, value.high};
+  if (place == 3) return {-std::abs(value.low), std::abs(value.low)};
+  return {std::max(0.0, 1 - value.low), 1 + value.low};
+}
+
+absl::Status TakeWordValue(const TextValue& value, const TextCall& call, PlanStep& step) {
+  if (step.kind == StepKind::kAutoAugment) {
+    const auto policy = FindWord<AutoAugmentPolicy>(value.word);
+    if (policy) {
+      step.policy = *policy;
+      return absl::OkStatus();
+    }
+  } else if (step.kind == StepKind::kErase && value.key == "value" && value.word == "random") {
+    step.noise = true;
+    return absl::OkStatus();
+  }
+  return CallReader::ErrorAt(value.column, absl::StrCat(std::string(call.name), " does not take ",
+                                                        std::string(value.word)));
+}
+
+absl::Status TakeStepValues(const TextCall& call, const StepFacts& facts, PlanStep& step) {
+  for (size_t i = 0; i < facts.count(); ++i) step.values[i] = facts.parameters[i].fallback;
+  size_t next = 0;
+  for (const TextValue& value : call.values) {
+    ASSIGN_OR_RETURN(const bool common, TakeCommon(value, step));
+    if (common) continue;
+    if (!value.word.empty()) {
+      RETURN_IF_ERROR(TakeWordValue(value, call, step));
+      continue;
+    }
+    if (step.kind == StepKind::kErase && value.key == "value") {  // of all channels
+      RETURN_IF_ERROR(NoRange(value, "value"));
+      RETURN_IF_ERROR(CheckValue(value, "value", 0, 255, true));
+      for (size_t i = 2; i < 5; ++i) step.values[i] = {value.low, value.low};
+      continue;
+    }
+    ASSIGN_OR_RETURN(const size_t place, PlaceOf(value, call.name, facts, next));
+    const StepFacts::Parameter& parameter = facts.parameters[place];
+    if (!parameter.range) RETURN_IF_ERROR(NoRange(value, parameter.name));
+    RETURN_IF_ERROR(
+        CheckValue(value, parameter.name, parameter.least, parameter.most, parameter.whole));
+    step.values[place] = step.kind == StepKind::kColorJitter ? JitterRange(value, place)
+                                                             : ValueRange{value.low, value.high};
+  }
+  if (step.kind == StepKind::kRandAugment && step.values[1].low >= step.values[2].low) {
+    return CallReader::ErrorAt(
+        call.column, absl::StrCat("m is ", NumberText(step.values[1].low), "; it is below bins (",
+                                  NumberText(step.values[2].low), ")"));
+  }
+  return absl::OkStatus();
+}
+
+void DrawOperation(const PlanStep& step, const StepRandom& random, SampleProgram& program) {
+  const OperationFacts& facts = FactsOf(step.operation);
+  Operation made{step.operation};
+  for (size_t i = 0; i < facts.count(); ++i) {
+    const auto [low, high] = step.values[i];
+    const uint64_t number = random(1 + static_cast<uint32_t>(i));
+    if (low == high) {
+      made.values[i] = low;
+    } else if (facts.parameters[i].whole) {
+      const double count = std::min(high - low + 1, 0x1p32 - 1);
+      made.values[i] = low + RandomBelow(number, static_cast<uint32_t>(count));
+    } else {
+      made.values[i] = RandomBetween(number, low, high);
+    }
+  }
+  program.operations.push_back(made);
+}
+
+// A random order of the four, then each with a factor of its own.
+void DrawColorJitter(const PlanStep& step, const StepRandom& random, SampleProgram& program) {
+  constexpr OperationKind kKinds[] = {OperationKind::kBrightness, OperationKind::kContrast,
+                                      OperationKind::kSaturation, OperationKind::kHue};
+  std::array<uint32_t, 4> order = {0, 1, 2, 3};
+  for (uint32_t i = 3; i > 0; --i) std::swap(order[i], order[RandomBelow(random(i), i + 1)]);
+  for (const uint32_t i : order) {
+    const auto [low, high] = step.values[i];
+    if (low == high && low == (i == 3 ? 0 : 1)) continue;  // no change
+    Operation made{kKinds[i]};
+    made.values[0] = RandomBetween(random(4 + i), low, high);
+    program.operations.push_back(made);
+  }
+}
+
+// torchvision/transforms/v2/_augment.py, RandomErasing.make_params.
+void DrawErase(const PlanStep& step, const StepRandom& random, uint32_t width, uint32_t height,
+               SampleProgram& program) {
+  constexpr uint32_t kTries = 10;
+  const double area = static_cast<double>(uint64_t{width} * height);
+  const double low = std::log(step.values[1].low), high = std::log(step.values[1].high);
+  for (uint32_t i = 0; i < kTries; ++i) {
+    const uint32_t n = 8 + 4 * i;
+    const double target = area * RandomBetween(random(n), step.values[0].low, step.values[0].high);
+    const double ratio = PortableExp(RandomBetween(random(n + 1), low, high));
+    const double h = RoundHalfEven(std::sqrt(target * ratio));
+    const double w = RoundHalfEven(std::sqrt(target / ratio));
+    if (w < 1 || h < 1 || w >= width || h >= height) continue;
+    Operation made{OperationKind::kErase};
+    made.values = {double(RandomBelow(random(n + 3), width - static_cast<uint32_t>(w) + 1)),
+                   double(RandomBelow(random(n + 2), height - static_cast<uint32_t>(h) + 1)), w, h,
+                   step.values[2].low, step.values[3].low, step.values[4].low,
+                   // A number that a double holds, above 0.
+                   step.noise ? static_cast<double>((random(1) >> 12) + 1) : 0};
+    program.operations.push_back(made);
+    return;
+  }
+}
+
+void DrawPolicy(const PlanStep& step, const StepRandom& random, uint32_t width, uint32_t height,
+                SampleProgram& program) {
+  const auto add = [&](PolicySpace space, OperationKind kind, uint32_t bin, uint32_t bins,
+                       uint64_t sign) {
+    const bool negative = IsSigned(kind) && RandomUnit(sign) < 0.5;
+    program.operations.push_back(PolicyOperation(space, kind, bin, bins, negative, width, height));
+  };
+  const std::span<const OperationKind> kinds = PolicyOperations();
+  const auto any = [&](uint64_t number) {
+    return kinds[RandomBelow(number, static_cast<uint32_t>(kinds.size()))];
+  };
+  if (step.kind == StepKind::kRandAugment) {
+    for (uint32_t j = 0; j < step.values[0].low; ++j) {
+      add(PolicySpace::kRandAugment, any(random(8 + 3 * j)),
+          static_cast<uint32_t>(step.values[1].low), static_cast<uint32_t>(step.values[2].low),
+          random(10 + 3 * j));
+    }
+  } else if (step.kind == StepKind::kTrivialAugmentWide) {
+    const auto bins = static_cast<uint32_t>(step.values[0].low);
+    add(PolicySpace::kTrivialAugmentWide, any(random(8)), RandomBelow(random(9), bins), bins,
+        random(10));
+  } else {
+    const std::span<const SubPolicy> policies = SubPolicies(step.policy);
+    const SubPolicy& chosen =
+        policies[RandomBelow(random(8), static_cast<uint32_t>(policies.size()))];
+    for (uint32_t j = 0; j < chosen.choices.size(); ++j) {
+      const PolicyChoice& choice = chosen.choices[j];
+      if (RandomUnit(random(9 + 2 * j)) >= choice.probability) continue;
+      add(PolicySpace::kAutoAugment, choice.kind, choice.bin, 10, random(10 + 2 * j));
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<PlanStep> PlanStep::Make(const TextCall& call, uint32_t place) {
+  PlanStep step;
+  step.stream = place;
+  for (const StepFacts& facts : kSteps) {
+    if (facts.name != call.name) continue;
+    step.kind = facts.kind;
+    if (step.kind == StepKind::kErase) step.probability = 0.5;
+    RETURN_IF_ERROR(TakeStepValues(call, facts, step));
+    return step;
+  }
+  const auto operation = FindOperation(call.name);
+  if (!operation) {
+    return CallReader::ErrorAt(
+        call.column, absl::StrCat("no step is called ", std::string(call.name), "; the nearest is ",
+                                  NearestStep(call.name)));
+  }
+  step.operation = *operation;
+  RETURN_IF_ERROR(TakeOperationValues(call, step));
+  return step;
+}
+
+std::string PlanStep::ToText() const {
+  std::vector<std::string> parts;
+  const StepFacts* const facts = StepFactsOf(kind);
+  const std::string_view name = facts == nullptr ? FactsOf(operation).name : facts->name;
+  if (facts == nullptr) {
+    const OperationFacts& own = FactsOf(operation);
+    for (size_t i = 0; i < own.count(); ++i) {
+      const OperationParameter& parameter = own.parameters[i];
+      if (values[i] ==
+          ValueRange{parameter.fallback.value_or(NAN), parameter.fallback.value_or(NAN)})
+        continue;
+      parts.push_back(absl::StrCat(std::string(parameter.name), "=", RangeText(values[i])));
+    }
+  } else {
+    if (kind == StepKind::kAutoAugment) parts.push_back(Word(policy));
+    for (size_t i = 0; i < facts->count(); ++i) {
+      const StepFacts::Parameter& parameter = facts->parameters[i];
+      if (values[i] == parameter.fallback) continue;
+      const bool both = kind == StepKind::kColorJitter;  // one number would mean a range around it
+      parts.push_back(absl::StrCat(
+          std::string(parameter.name), "=", NumberText(values[i].low),
+          both || values[i].low != values[i].high ? ".." + NumberText(values[i].high) : ""));
+    }
+    if (noise) parts.emplace_back("value=random");
+  }
+  if (probability != (kind == StepKind::kErase ? 0.5 : 1))
+    parts.push_back(absl::StrCat("p=", NumberText(probability)));
+  if (first_epoch != 0 || last_epoch != kNoLastEpoch)
+    parts.push_back(absl::StrCat("epochs=", first_epoch, "..", last_epoch));
+  if (own_stream) parts.push_back(absl::StrCat("stream=", stream));
+  std::string text(name);
+  if (!parts.empty()) absl::StrAppend(&text, "(", absl::StrJoin(parts, ", "), ")");
+  return text;
+}
+
+bool PlanStep::MayWarp() const {
+  return kind == StepKind::kRandAugment || kind == StepKind::kTrivialAugmentWide ||
+         kind == StepKind::kAutoAugment || (kind == StepKind::kOperation && IsWarp(operation));
+}
+
+void PlanStep::Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
+                    SampleProgram& program) const {
+  if (sample.epoch < first_epoch || sample.epoch > last_epoch) return;
+  const StepRandom random(sample, stream);
+  if (probability < 1 && RandomUnit(random(0)) >= probability) return;
+  switch (kind) {
+    case StepKind::kOperation:
+      return DrawOperation(*this, random, program);
+    case StepKind::kColorJitter:
+      return DrawColorJitter(*this, random, program);
+    case StepKind::kErase:
+      return DrawErase(*this, random, width, height, program);
+    default:
+      return DrawPolicy(*this, random, width, height, program);
+  }
+}
+
+}  // namespace shardpack

@@ -1,0 +1,177 @@
+"""Augment: what is drawn for every image after its crop and flip; Mix: which samples are mixed."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Optional, Sequence, Union
+
+from . import _c
+from ._errors import OptionError
+from ._library import call, library, text_made
+from ._memory import import_numpy
+from ._options import c_text, whole
+
+Range = Union[float, Sequence[float]]
+
+
+class Augment:
+  """A plan of operations on decoded pixels, drawn for each sample from (seed, epoch, id) alone: the same after a resume, and on any
+  number of processes and threads.
+
+  Made of text, or step by step; each step returns a plan with one more. p: how probable the step is. A range is (low, high). str()
+  is the plan's text, in which a version fixes every definition. docs/augment.md has all steps and operations. Raises OptionError
+  that names the column for text that is not a plan.
+
+  >>> plan = shardpack.Augment().color_jitter(0.4, 0.4, 0.4, 0.1).rand_augment(2, 9).erase(p=0.25)
+  >>> print(plan)
+  augment/1 color_jitter(b=0.6..1.4, c=0.6..1.4, s=0.6..1.4, h=-0.1..0.1) rand_augment erase(p=0.25)
+  >>> print(shardpack.Augment('rotate(-10..10, p=0.5) gamma(0.8..1.25)'))
+  augment/1 rotate(degrees=-10..10, p=0.5) gamma(gamma=0.8..1.25)
+  >>> plan.draw(seed=1, epoch=0, id=7, width=224, height=224) == plan.draw(seed=1, epoch=0, id=7, width=224, height=224)
+  True
+  """
+
+  def __init__(self, text: str = "") -> None:
+    if not isinstance(text, str):
+      raise TypeError(f"a plan is text, and not {type(text).__name__}")
+    moves = ctypes.c_uint32()
+    made = ctypes.c_char_p()
+    call(library.augment_check, c_text(text, "augment"), ctypes.byref(made), ctypes.byref(moves))
+    try:
+      self._text = made.value or b""
+    finally:
+      library.text_free(made)
+    self.moves_pixels: bool = moves.value != 0
+
+  def __str__(self) -> str:
+    return self._text.decode()
+
+  def __repr__(self) -> str:
+    return f"Augment({str(self)!r})"
+
+  def __eq__(self, other: object) -> bool:
+    return isinstance(other, Augment) and self._text == other._text
+
+  def __hash__(self) -> int:
+    return hash(self._text)
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return Augment, (str(self),)
+
+  def then(self, step: str) -> Augment:
+    """The plan with one more step, as text: then('solarize(128, p=0.2)').
+
+    >>> print(shardpack.Augment().then('solarize(128, p=0.2)'))
+    augment/1 solarize(threshold=128, p=0.2)
+    """
+    return Augment(f"{self} {step}")
+
+  def color_jitter(self, brightness: Range = 0.0, contrast: Range = 0.0, saturation: Range = 0.0, hue: Range = 0.0, *,
+                   p: float = 1.0) -> Augment:
+    """torchvision's ColorJitter: in random order, each with a factor from 1 - x to 1 + x (hue: from -x to x)."""
+    return self._with("color_jitter", p, b=brightness, c=contrast, s=saturation, h=hue)
+
+  def rand_augment(self, num_ops: int = 2, magnitude: int = 9, *, bins: int = 31, p: float = 1.0) -> Augment:
+    """torchvision's RandAugment: num_ops of 14 operations."""
+    return self._with("rand_augment", p, n=num_ops, m=magnitude, bins=bins)
+
+  def trivial_augment_wide(self, *, bins: int = 31, p: float = 1.0) -> Augment:
+    """torchvision's TrivialAugmentWide: one of 14 operations with any magnitude."""
+    return self._with("trivial_augment_wide", p, bins=bins)
+
+  def auto_augment(self, policy: str = "imagenet", *, p: float = 1.0) -> Augment:
+    """torchvision's AutoAugment; policy: 'imagenet', 'cifar10' or 'svhn'."""
+    return self.then(f"auto_augment({policy}, p={_number(p)})")
+
+  def erase(self, p: float = 0.5, *, scale: Range = (0.02, 0.33), ratio: Range = (0.3, 3.3), value: Union[int, str] = 0) -> Augment:
+    """torchvision's RandomErasing: a rectangle of one value, or 'random' for noise. scale: its share of the area."""
+    return self.then(f"erase(p={_number(p)}, scale={_range(scale)}, ratio={_range(ratio)}, value={value})")
+
+  def draw(self, seed: int, epoch: int, id: int, width: int, height: int, view: int = 0) -> str:  # pylint: disable=redefined-builtin
+    """The program that this sample gets: text for apply_program. width, height: of the decoded image."""
+    return text_made(library.augment_draw, self._text, whole(seed, "seed"), whole(epoch, "epoch"), whole(id, "id"),
+                     whole(view, "view", 32), whole(width, "width", 32), whole(height, "height", 32))
+
+  def _with(self, name: str, p: float, **values: Range) -> Augment:
+    given = ", ".join(f"{key}={_range(value)}" for key, value in values.items())
+    return self.then(f"{name}({given}, p={_number(p)})")
+
+
+def _number(value: Any) -> str:
+  if isinstance(value, bool) or not isinstance(value, (int, float)):
+    raise OptionError(f"a number is needed, and not {value!r}")
+  return repr(value)
+
+
+def _range(value: Any) -> str:
+  if isinstance(value, (list, tuple)):
+    if len(value) != 2:
+      raise OptionError(f"a range is (low, high), and not {value!r}")
+    return f"{_number(value[0])}..{_number(value[1])}"
+  return _number(value)
+
+
+def apply_program(program: str, pixels: Any) -> Any:
+  """Applies a program, such as 'rotate(-9) equalize', to pixels in place, and returns them: uint8 [height, width, 1 or 3] or
+  [height, width], whose rows may have gaps between them. Raises OptionError that names the column for text that is not a program.
+
+  >>> import numpy
+  >>> image = numpy.full((32, 32, 3), 100, numpy.uint8)
+  >>> int(shardpack.apply_program('invert brightness(1.1)', image)[0, 0, 0])
+  170
+  """
+  numpy = import_numpy()
+  if not isinstance(pixels, numpy.ndarray) or pixels.dtype != numpy.uint8 or pixels.ndim not in (2, 3):
+    raise OptionError("pixels are a NumPy array of uint8, [height, width, channels] or [height, width]")
+  height, width = pixels.shape[:2]
+  channels = pixels.shape[2] if pixels.ndim == 3 else 1
+  packed = pixels.strides[1] == channels and (pixels.ndim == 2 or pixels.strides[2] == 1)
+  if not packed or pixels.strides[0] < width * channels or not pixels.flags.writeable:
+    raise OptionError("pixels can be written to and lie without gaps within a row: numpy.ascontiguousarray(pixels) does")
+  call(library.program_apply, c_text(program, "program"), pixels.ctypes.data, width, height, channels, pixels.strides[0])
+  return pixels
+
+
+class Mix:
+  """MixUp and CutMix of a Loader: each sample with the next of its group, for batch.soft_labels.
+
+  mixup, cutmix: alpha of the Beta distribution, 0 for none; with both, cutmix_share of the groups get CutMix. classes: columns of
+  the soft labels. p: how probable it is that a group is mixed. group: neighbours in the global batch that are mixed with each
+  other; it divides each process's share, so pixels do not depend on the number of processes. smoothing: of the labels.
+
+  >>> loader = shardpack.Loader(shardpack.Dataset('shards'), shardpack.Order(60, 20), decode=shardpack.Decode(32, 32),
+  ...                           mix=shardpack.Mix(mixup=0.2, cutmix=1.0, classes=3))
+  >>> next(loader).soft_labels.shape
+  (20, 3)
+  """
+
+  def __init__(self, mixup: float = 0.0, cutmix: float = 0.0, *, classes: int, p: float = 1.0, cutmix_share: float = 0.5,
+               group: int = 2, smoothing: float = 0.0) -> None:
+    if p == 0 or cutmix_share == 0:
+      raise OptionError("p and cutmix_share are above 0: leave out what is not wanted")
+    self._given = {"mixup": mixup, "cutmix": cutmix, "classes": classes, "p": p, "cutmix_share": cutmix_share, "group": group,
+                   "smoothing": smoothing}
+    self._options = _c.mix(
+        size=ctypes.sizeof(_c.mix),
+        mixup=mixup,
+        cutmix=cutmix,
+        probability=p,
+        cutmix_share=cutmix_share,
+        smoothing=smoothing,
+        group=whole(group, "group", 32, least=2),
+        classes=whole(classes, "classes", 32, least=1))
+
+  def __repr__(self) -> str:
+    return f"Mix({', '.join(f'{name}={value!r}' for name, value in self._given.items())})"
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return _mix, (self._given,)
+
+
+def _mix(given: dict[str, Any]) -> Mix:
+  return Mix(**given)
+
+
+def given_plan(augment: Optional[Union[Augment, str]]) -> Optional[Augment]:
+  """Of an option that may be text."""
+  return augment if augment is None or isinstance(augment, Augment) else Augment(augment)

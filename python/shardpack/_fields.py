@@ -1,0 +1,152 @@
+"""Fields that are decoded beside the image, and move with its crop: label maps, further images, objects."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from . import _c
+from ._errors import OptionError
+from ._options import c_text, choice, flag, whole
+
+_SHARES = {"all": _c.SHARE_ALL, "geometry": _c.SHARE_GEOMETRY, "none": _c.SHARE_NONE}
+_BITS = {8: 0, 16: 1}
+
+
+class Labels:
+  """A label map: decode_fields={'mask.png': Labels(classes=21)}; 'labels' is one with defaults.
+
+  Labels are the numbers that are stored, of gray (1 to 16 bits, never scaled) or a palette; with colors={(r, g, b): label} those of
+  colours. Never a JPEG. classes: labels from there on are bad samples (0: none are), but for ignore, which is where a sample has no
+  map. bits: 8 or 16 of the result. nearest: 'exact', by pixel centres, or 'legacy', as torchvision moves a Mask.
+  share: 'all' or 'geometry' for the image's crop and flip, 'none' for its own. Raises OptionError for what cannot be.
+
+  >>> shardpack.Labels(classes=21)
+  Labels(classes=21)
+  """
+
+  def __init__(self, *, classes: int = 0, ignore: int = 255, bits: int = 8, nearest: str = "exact",
+               colors: Optional[Mapping[Sequence[int], int]] = None, share: str = "all") -> None:
+    self._given = {"classes": classes, "ignore": ignore, "bits": bits, "nearest": nearest, "colors": colors, "share": share}
+    if bits not in _BITS:
+      raise OptionError(f"bits is 8 or 16, and not {bits!r}")
+    ignore = whole(ignore, "ignore", bits)
+    rows = [_color(color, label) for color, label in (colors or {}).items()]
+    self._colors = (_c.label_color * len(rows))(*rows)
+    self._options = {
+        "kind": _c.AS_LABELS,
+        "share": choice(share, "share", _SHARES),
+        "wide_labels": _BITS[bits],
+        "legacy_nearest": choice(nearest, "nearest", {"exact": 0, "legacy": 1}),
+        "ignore": ignore,
+        "ignore_zero": ignore == 0,
+        "classes": whole(classes, "classes", 32),
+        "colors": self._colors,
+        "color_count": len(rows),
+    }
+
+  def __repr__(self) -> str:
+    return _repr(self, Labels)
+
+
+class Coco:
+  """Objects of COCO's JSON, as `pack` packs it: decode_fields={'json': Coco(keypoints=17)}; 'coco' is one with defaults.
+
+  format: 'xyxy' or 'xywh' of the boxes. Boxes below a pixel are left out, and those of which less than min_visible is seen.
+  box_from: 'bbox', or 'polygon' for the box around what is seen of the polygons, where there are any. polygons: whether they are
+  given, too. keypoints: how many an object has; pairs: which of them change places in a mirrored image, such as [(1, 2)].
+  Raises OptionError for what cannot be.
+
+  >>> shardpack.Coco(min_visible=0.25)
+  Coco(min_visible=0.25)
+  """
+
+  def __init__(self, *, format: str = "xyxy", min_visible: float = 0.0, box_from: str = "bbox", polygons: bool = False,
+               keypoints: int = 0, pairs: Sequence[Sequence[int]] = ()) -> None:  # pylint: disable=redefined-builtin
+    self._given = {"format": format, "min_visible": min_visible, "box_from": box_from, "polygons": polygons,
+                   "keypoints": keypoints, "pairs": pairs}
+    flat = [whole(number, "pairs", 32) for pair in pairs for number in _two(pair)]
+    self._pairs = (ctypes.c_uint32 * len(flat))(*flat)
+    if len(flat) > 2 * whole(keypoints, "keypoints", 32):
+      raise OptionError(f"pairs are of {len(flat)} keypoints, and not of {keypoints}")
+    self._options = {
+        "kind": _c.AS_COCO,
+        "box_format": choice(format, "format", {"xyxy": _c.XYXY, "xywh": _c.XYWH}),
+        "min_visible": min_visible,
+        "box_from_polygon": choice(box_from, "box_from", {"bbox": 0, "polygon": 1}),
+        "polygons": flag(polygons, "polygons"),
+        "keypoints": keypoints,
+        "keypoint_pairs": len(flat) // 2,
+        "pairs": ctypes.cast(self._pairs, ctypes.c_void_p),
+    }
+
+  def __repr__(self) -> str:
+    return _repr(self, Coco)
+
+
+class Paired:
+  """A further image of the same scene: decode_fields={'right.jpg': Paired()}, or 'image': decoded as the image is, with its crop and
+  flip. share: 'all', 'geometry' (colours change on their own), or 'none' for a crop and flip of its own.
+
+  >>> shardpack.Paired(share='none')
+  Paired(share='none')
+  """
+
+  def __init__(self, *, share: str = "all") -> None:
+    self._given = {"share": share}
+    self._options = {"kind": _c.AS_IMAGE, "share": choice(share, "share", _SHARES)}
+
+  def __repr__(self) -> str:
+    return _repr(self, Paired)
+
+
+FieldDecode = Union[str, Labels, Coco, Paired]
+_BY_WORD: dict[str, Any] = {"labels": Labels, "coco": Coco, "image": Paired}
+
+
+class DecodeFields:
+  """What a loader is told of `decode_fields`; it keeps what the structs of C point to."""
+
+  def __init__(self, fields: Optional[Mapping[str, FieldDecode]]) -> None:
+    if fields and not isinstance(fields, Mapping):
+      raise OptionError("decode_fields is a dict, such as {'mask.png': 'labels', 'json': 'coco'}")
+    self.masks, self._structs, self.maps = [], [], []
+    self._kept = dict(fields or {})
+    for name, how in self._kept.items():
+      if how == "nearest":
+        self.masks.append(name)
+        self.maps.append(name)
+        continue
+      if isinstance(how, str) and how in _BY_WORD:
+        self._kept[name] = how = _BY_WORD[how]()
+      if not isinstance(how, (Labels, Coco, Paired)):
+        raise OptionError(f"decode_fields[{name!r}] is 'nearest', 'labels', 'coco', 'image', or a Labels, Coco or Paired, and not {how!r}")
+      if isinstance(how, Labels):
+        self.maps.append(name)
+      self._structs.append(_c.field_decode(size=ctypes.sizeof(_c.field_decode), field=c_text(name, "decode_fields"), **how._options))
+    pointers = [ctypes.pointer(each) for each in self._structs]
+    self.count = len(pointers)
+    self.array = (ctypes.POINTER(_c.field_decode) * len(pointers))(*pointers)
+
+
+def _two(pair: Sequence[int]) -> tuple[int, int]:
+  try:
+    first, second = pair
+  except (TypeError, ValueError):
+    raise OptionError(f"pairs are of two keypoints each, and not {pair!r}") from None
+  return first, second
+
+
+def _color(color: Sequence[int], label: int) -> Any:
+  try:
+    red, green, blue = color
+  except (TypeError, ValueError):
+    raise OptionError(f"colors are of three numbers each, (red, green, blue), and not {color!r}") from None
+  parts = [whole(part, "a colour's part", 8) for part in (red, green, blue)]
+  return _c.label_color(*parts, 0, whole(label, "a colour's label", 16))
+
+
+def _repr(self: Any, of: Any) -> str:
+  defaults = of.__init__.__kwdefaults__
+  given = ", ".join(f"{name}={value!r}" for name, value in self._given.items() if value != defaults[name])
+  return f"{of.__name__}({given})"

@@ -1,0 +1,196 @@
+#include "readers/loading/field_decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "augment/geometry/affine.h"
+#include "augment/geometry/label_warp.h"
+#include "formats/io/file.h"
+#include "formats/io/hash.h"
+#include "formats/io/status_macros.h"
+#include "images/augment/shared_crop.h"
+
+namespace shardpack {
+namespace {
+
+absl::Status CheckField(const FieldDecode& field, const PixelPipelineOptions& image) {
+  switch (field.as) {
+    case FieldAs::kImage:
+      return absl::OkStatus();
+    case FieldAs::kLabels:
+      return LabelPipeline::Create(image, field.labels).status();
+    case FieldAs::kCoco:
+      if (field.share == Share::kNone)
+        return absl::InvalidArgumentError("objects belong to the image and share its crop");
+      return CheckObjectOptions(field.objects);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckFieldDecodes(std::span<const FieldDecode> fields,
+                               const PixelPipelineOptions& image) {
+  size_t with_objects = 0;
+  for (const FieldDecode& field : fields) {
+    absl::Status checked = CheckField(field, image);
+    with_objects += field.as == FieldAs::kCoco ? 1 : 0;
+    if (checked.ok() && with_objects > 1)
+      checked = absl::InvalidArgumentError("another field has the objects already");
+    if (checked.ok()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("field ", EscapeForTerminal(field.field), ": ",
+                                                   std::string(checked.message())));
+  }
+  return absl::OkStatus();
+}
+
+FieldDecoder::FieldDecoder(const PixelPipelineOptions& image, const FieldDecode& field,
+                           const AugmentPlan& augment, uint64_t seed)
+    : image_(image),
+      field_(field),
+      augment_(augment),
+      own_seed_(seed ^ Xxh3_64(AsBytes(field.field))) {}
+
+absl::StatusOr<std::unique_ptr<FieldDecoder>> FieldDecoder::Create(
+    const PixelPipelineOptions& image, const FieldDecode& field, const AugmentPlan& augment,
+    uint64_t seed) {
+  auto decoder = std::unique_ptr<FieldDecoder>(new FieldDecoder(image, field, augment, seed));
+  if (field.as == FieldAs::kCoco) return decoder;
+  ASSIGN_OR_RETURN(std::unique_ptr<Pipelines> first, decoder->TakeIdle());
+  decoder->sample_bytes_ =
+      first->pixels ? first->pixels->output_bytes() : first->labels->output_bytes();
+  decoder->idle_.push_back(std::move(first));
+  return decoder;
+}
+
+absl::StatusOr<std::unique_ptr<FieldDecoder::Pipelines>> FieldDecoder::TakeIdle() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Pipelines> last = std::move(idle_.back());
+      idle_.pop_back();
+      return last;
+    }
+  }
+  auto made = std::make_unique<Pipelines>();
+  if (field_.as == FieldAs::kImage) {
+    ASSIGN_OR_RETURN(PixelPipeline pixels, PixelPipeline::Create(image_));
+    made->pixels.emplace(std::move(pixels));
+  } else {
+    ASSIGN_OR_RETURN(LabelPipeline labels, LabelPipeline::Create(image_, field_.labels));
+    made->labels.emplace(std::move(labels));
+  }
+  return made;
+}
+
+// Each step as the image's own: labels are those of the nearest pixel every time.
+absl::Status FieldDecoder::WarpMap(Pipelines& pipelines, const SampleProgram& program,
+                                   void* slot) const {
+  const auto [width, height] = std::pair(image_.crop.width, image_.crop.height);
+  for (const Operation& warp : program.operations) {
+    const std::array<double, 6> m = SourceOf(warp, width, height);
+    const Affine back = {m[0], m[1], m[2], m[3], m[4], m[5]};
+    if (!pipelines.buffer.Reserve(sample_bytes_))
+      return absl::ResourceExhaustedError("no memory for a copy of a label map");
+    std::memcpy(pipelines.buffer.data(), slot, sample_bytes_);
+    const auto run = [&]<typename Label>(Label ignore) {
+      WarpLabels<Label>({reinterpret_cast<const Label*>(pipelines.buffer.data()), width, height},
+                        back, ignore, {static_cast<Label*>(slot), width, height});
+    };
+    if (field_.labels.wide) {
+      run(field_.labels.ignore);
+    } else {
+      run(static_cast<uint8_t>(field_.labels.ignore));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FieldDecoder::Augment(Pipelines& pipelines, const SampleProgram& program,
+                                   void* slot) const {
+  const CropOptions& size = image_.crop;
+  RETURN_IF_ERROR(
+      pipelines.runner.Apply(program, {pipelines.buffer.data(), size.width, size.height,
+                                       image_.channels, size_t{size.width} * image_.channels}));
+  pipelines.pixels->PutPixels(pipelines.buffer.data(), slot);
+  return absl::OkStatus();
+}
+
+absl::Status FieldDecoder::Run(Pipelines& pipelines, Bytes encoded, const SampleGeometry& image,
+                               const SampleProgram& program, const SampleIdentity& own,
+                               void* slot) const {
+  ShownImage shown;
+  shown.width = image.width;
+  shown.height = image.height;
+  Crop crop = image.crop;
+  const bool shares = field_.share != Share::kNone;
+  if (!shares || field_.as == FieldAs::kImage) {
+    ASSIGN_OR_RETURN(shown, ShownImageOf(encoded, {}, image_));
+    if (shares) {
+      ASSIGN_OR_RETURN(
+          crop, SharedCrop(image.crop, image.width, image.height, shown.width, shown.height));
+    } else {
+      crop = ChooseCrop(image_.crop, shown.width, shown.height, own);
+    }
+  }
+  SampleProgram drawn;
+  if (!shares) augment_.Draw(own, image_.crop.width, image_.crop.height, drawn);
+  if (shares) drawn = field_.share == Share::kAll && pipelines.pixels ? program : program.Warps();
+  if (pipelines.labels) {
+    RETURN_IF_ERROR(pipelines.labels->Run(encoded, shown, crop, slot));
+    return WarpMap(pipelines, drawn.Warps(), slot);
+  }
+  if (drawn.operations.empty()) return pipelines.pixels->RunCrop(encoded, shown, crop, slot);
+  if (!pipelines.buffer.Reserve(pipelines.pixels->pixel_bytes()))
+    return absl::ResourceExhaustedError("no memory for the pixels of an image");
+  RETURN_IF_ERROR(pipelines.pixels->RunCropToPixels(encoded, shown, crop, pipelines.buffer.data()));
+  return Augment(pipelines, drawn, slot);
+}
+
+absl::Status FieldDecoder::DecodePixels(Bytes encoded, const SampleGeometry& image,
+                                        const SampleProgram& program, uint64_t epoch, uint64_t id,
+                                        std::span<std::byte> slot) const {
+  if (encoded.data() == nullptr) {
+    if (field_.as == FieldAs::kImage) return absl::DataLossError("the sample has none");
+    Fill(slot);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Pipelines> pipelines, TakeIdle());
+  absl::Status decoded = Run(*pipelines, encoded, image, program,
+                             {.seed = own_seed_, .epoch = epoch, .id = id}, slot.data());
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(pipelines));
+  return decoded;
+}
+
+absl::StatusOr<MovedObjects> FieldDecoder::DecodeObjects(Bytes json,
+                                                         const SampleGeometry& image) const {
+  if (json.data() == nullptr) return MovedObjects();
+  ASSIGN_OR_RETURN(const std::vector<ImageObject> objects, ParseObjects(AsText(json)));
+  const Movement movement = {.source_width = double(image.width),
+                             .source_height = double(image.height),
+                             .crop = image.crop,
+                             .width = double(image_.crop.width),
+                             .height = double(image_.crop.height),
+                             .warps = image.warps};
+  return MoveObjects(objects, movement, field_.objects);
+}
+
+void FieldDecoder::Fill(std::span<std::byte> slot) const {
+  if (field_.as == FieldAs::kImage) {
+    std::fill(slot.begin(), slot.end(), std::byte{0});
+    return;
+  }
+  const uint16_t ignore = field_.labels.ignore;
+  if (!field_.labels.wide) {
+    std::fill(slot.begin(), slot.end(), static_cast<std::byte>(ignore));
+    return;
+  }
+  for (size_t at = 0; at < slot.size(); at += 2) std::memcpy(slot.data() + at, &ignore, 2);
+}
+
+}  // namespace shardpack
