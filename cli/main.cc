@@ -46,6 +46,7 @@ void FailToWriteResults(Verb verb) {
     case Verb::kLs:
     case Verb::kCat:
     case Verb::kValidate:
+    case Verb::kStats:
       break;
     default:
       return;
@@ -90,6 +91,8 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
       return RunCat(line, terminal);
     case Verb::kExtract:
       return RunExtract(line, terminal);
+    case Verb::kStats:
+      return RunStats(line, terminal);
     case Verb::kBench:
       return RunBench(line, terminal);
     case Verb::kCompletions:

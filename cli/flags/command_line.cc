@@ -20,6 +20,8 @@ VerbFlags FlagsOfVerb(Verb verb) {
     case Verb::kCat:
     case Verb::kExtract:
       return SampleFlags();
+    case Verb::kStats:
+      return LookFlags();
     case Verb::kBench:
       return BenchFlags();
     case Verb::kCompletions:

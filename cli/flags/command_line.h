@@ -65,6 +65,11 @@ struct SampleFlags {
   bool long_rows = false, force = false, gpu = false;
 };
 
+// Flags of stats.
+struct LookFlags {
+  bool check = false;
+};
+
 struct BenchFlags {
   std::string split;
   uint64_t seed = 0;
@@ -96,7 +101,7 @@ struct RunFlags {
 };
 
 using VerbFlags = std::variant<PackFlags, IndexFlags, ValidateFlags, RepairFlags, SampleFlags,
-                               BenchFlags, PrintFlags>;
+                               LookFlags, BenchFlags, PrintFlags>;
 
 struct CommandLine {
   Verb verb = Verb::kBuild;
@@ -127,6 +132,8 @@ struct CommandLine {
   const RepairFlags& repair() const { return std::get<RepairFlags>(flags); }
   SampleFlags& samples() { return std::get<SampleFlags>(flags); }
   const SampleFlags& samples() const { return std::get<SampleFlags>(flags); }
+  LookFlags& look() { return std::get<LookFlags>(flags); }
+  const LookFlags& look() const { return std::get<LookFlags>(flags); }
   BenchFlags& bench() { return std::get<BenchFlags>(flags); }
   const BenchFlags& bench() const { return std::get<BenchFlags>(flags); }
   PrintFlags& print() { return std::get<PrintFlags>(flags); }

@@ -21,6 +21,7 @@ constexpr VerbSet kMaking = kPacking | In(Verb::kConvert);
 constexpr VerbSet kBuilding = In(Verb::kBuild) | In(Verb::kConvert);
 constexpr VerbSet kPublishing = kBuilding | In(Verb::kCommit);
 constexpr VerbSet kReading = In(Verb::kInfo) | In(Verb::kLs) | In(Verb::kCat) | In(Verb::kExtract);
+constexpr VerbSet kLooking = In(Verb::kStats);
 constexpr VerbSet kSelecting = In(Verb::kLs) | In(Verb::kExtract);
 constexpr VerbSet kLong = kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) |
                           In(Verb::kRepair) | In(Verb::kExtract);
@@ -487,6 +488,10 @@ constexpr Flag kFlags[] = {
      "also compare every sample with the source, and name what the dataset lacks",
      [](Text t, Line& l) { return KeepText(t, &l.validate().against); }},
 
+    {"check", 0, kSwitch, "", "", nullptr, "Check", kLooking, true,
+     "exit code 8 if something is found",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.look().check); }},
+
     // Select
     {"split", 0, kValue, "NAME", "", nullptr, "Select", kSelecting, true,
      "samples of this split alone",
@@ -585,7 +590,7 @@ constexpr Flag kFlags[] = {
     {"progress", 0, kValue, "auto|always|never|json", "auto", nullptr, "Run", kLong, false,
      "how progress is shown on stderr",
      [](Text t, Line& l) { return KeepChoice(t, {"auto", "always", "never", "json"}, &l.progress); }},
-    {"json", 0, kSwitch, "", "", nullptr, "Run", kLong | kReading | In(kBench), true,
+    {"json", 0, kSwitch, "", "", nullptr, "Run", kLong | kReading | kLooking | In(kBench), true,
      "the result as JSON on stdout",
      [](Text t, Line& l) { return KeepSwitch(t, &l.json); }},
     {"as", 0, kValue, "roff|markdown", "roff", nullptr, "Run", In(Verb::kMan), true,

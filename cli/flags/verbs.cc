@@ -24,6 +24,9 @@ constexpr ExitCode kIndexCodes[] = {ExitCode::kDone,      ExitCode::kUsage, Exit
                                     ExitCode::kTerminated};
 constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
                                    ExitCode::kIo};
+constexpr ExitCode kLookCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
+                                   ExitCode::kIo,        ExitCode::kFound, ExitCode::kInterrupted,
+                                   ExitCode::kTerminated};
 constexpr ExitCode kExtractCodes[] = {
     ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
     ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
@@ -113,6 +116,15 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "hash at its end; such files, and those that are withheld because they are damaged, are "
      "listed.",
      kExtractCodes},
+    {Verb::kStats, "stats",
+     "Show what a dataset holds: classes, splits, sizes, formats; and what is suspicious",
+     "DATASET|SHARD...", 1, kAny, "pack stats shards/",
+     "Reads the manifest and the indexes alone; of third-party shards, the header of every image. "
+     "Named at\n"
+     "the end: classes without samples, copies, images in two splits or under two classes, samples "
+     "in a\n"
+     "folder of another class. With --check these make the exit code 8.",
+     kLookCodes},
     {Verb::kBench, "bench",
      "Measure how fast a loader reads a dataset here, and what the bottleneck is",
      "DATASET|SHARD...", 1, kAny, "pack bench shards/ --batch 64 --decode 224",

@@ -30,6 +30,7 @@ enum class Verb : uint8_t {
   kLs,
   kCat,
   kExtract,
+  kStats,
   kBench,
   kCompletions,
   kMan,

@@ -25,7 +25,7 @@ ALLOWED = {
     "images": {"formats/core:image_info", "formats/io:enum_words", "formats/io:status_macros"},
     "readers": {"formats/core", "formats/io", "images"},
     "converters": {"formats/core", "formats/io", "formats/tar", "images", "readers"},
-    "validators": {"formats/core", "formats/io", "images"},
+    "validators": {"formats/core", "formats/io", "images", "readers"},
     "cuda": {"formats/core", "formats/io", "images", "readers"},
     "examples": {"api", "cuda", "readers"},
     # Whole commands as calls of a library: what cli/ and python/ call.
@@ -67,6 +67,7 @@ ROOMS = {
     "readers/loading": {"dataset", "order"},
     "readers/order": set(),
     "validators/checks": {"report"},
+    "validators/looking": {"report"},
     "validators/report": set(),
 }
 FOLDERS = {os.path.dirname(room) for room in ROOMS}
