@@ -47,6 +47,8 @@ void FailToWriteResults(Verb verb) {
     case Verb::kCat:
     case Verb::kValidate:
     case Verb::kStats:
+    case Verb::kDiff:
+    case Verb::kDups:
       break;
     default:
       return;
@@ -93,6 +95,10 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
       return RunExtract(line, terminal);
     case Verb::kStats:
       return RunStats(line, terminal);
+    case Verb::kDiff:
+      return RunDiff(line, terminal);
+    case Verb::kDups:
+      return RunDups(line, terminal);
     case Verb::kBench:
       return RunBench(line, terminal);
     case Verb::kCompletions:

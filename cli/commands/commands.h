@@ -28,6 +28,8 @@ ExitCode RunLs(const CommandLine& line, Terminal& terminal);
 ExitCode RunCat(const CommandLine& line, Terminal& terminal);
 ExitCode RunExtract(const CommandLine& line, Terminal& terminal);
 ExitCode RunStats(const CommandLine& line, Terminal& terminal);
+ExitCode RunDiff(const CommandLine& line, Terminal& terminal);
+ExitCode RunDups(const CommandLine& line, Terminal& terminal);
 ExitCode RunBench(const CommandLine& line, Terminal& terminal);
 ExitCode RunCompletions(const CommandLine& line, Terminal& terminal);
 ExitCode RunMan(const CommandLine& line, Terminal& terminal);

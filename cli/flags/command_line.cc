@@ -21,6 +21,8 @@ VerbFlags FlagsOfVerb(Verb verb) {
     case Verb::kExtract:
       return SampleFlags();
     case Verb::kStats:
+    case Verb::kDiff:
+    case Verb::kDups:
       return LookFlags();
     case Verb::kBench:
       return BenchFlags();

@@ -21,6 +21,7 @@
 #include "formats/io/hash.h"
 #include "jobs/pack_request.h"
 #include "readers/order/order.h"
+#include "validators/looking/looking_options.h"
 
 namespace shardpack::cli {
 
@@ -65,9 +66,13 @@ struct SampleFlags {
   bool long_rows = false, force = false, gpu = false;
 };
 
-// Flags of stats.
+// Flags of stats, diff and dups.
 struct LookFlags {
   bool check = false;
+  DiffBy by = DiffBy::kKey;
+  bool near = false;
+  int distance = kNearDistance;
+  std::string write_list;
 };
 
 struct BenchFlags {

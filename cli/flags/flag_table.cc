@@ -8,6 +8,7 @@
 #include "formats/formats.h"
 #include "formats/io/enum_words.h"
 #include "formats/io/hash.h"
+#include "validators/looking/looking_options.h"
 
 namespace shardpack::cli {
 namespace {
@@ -21,10 +22,10 @@ constexpr VerbSet kMaking = kPacking | In(Verb::kConvert);
 constexpr VerbSet kBuilding = In(Verb::kBuild) | In(Verb::kConvert);
 constexpr VerbSet kPublishing = kBuilding | In(Verb::kCommit);
 constexpr VerbSet kReading = In(Verb::kInfo) | In(Verb::kLs) | In(Verb::kCat) | In(Verb::kExtract);
-constexpr VerbSet kLooking = In(Verb::kStats);
+constexpr VerbSet kLooking = In(Verb::kStats) | In(Verb::kDiff) | In(Verb::kDups);
 constexpr VerbSet kSelecting = In(Verb::kLs) | In(Verb::kExtract);
 constexpr VerbSet kLong = kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) |
-                          In(Verb::kRepair) | In(Verb::kExtract);
+                          In(Verb::kRepair) | In(Verb::kExtract) | In(Verb::kDups);
 
 PackRequest& Request(Line& line) { return line.pack().request; }
 
@@ -175,6 +176,14 @@ Status StoreMaxAspect(Text text, Line& line) {
   if (!ratio.ok() || *ratio < 1)
     return absl::InvalidArgumentError("expected a ratio of 1 or more, as in 4");
   Request(line).plan.max_aspect = *ratio;
+  return absl::OkStatus();
+}
+
+Status StoreDistance(Text text, Line& line) {
+  const absl::StatusOr<uint64_t> bits = ParseCount(text);
+  if (!bits.ok() || *bits > uint64_t{kMaxNearDistance})
+    return absl::InvalidArgumentError("expected a number of bits from 0 to 16");
+  line.look().distance = static_cast<int>(*bits);
   return absl::OkStatus();
 }
 
@@ -491,6 +500,18 @@ constexpr Flag kFlags[] = {
     {"check", 0, kSwitch, "", "", nullptr, "Check", kLooking, true,
      "exit code 8 if something is found",
      [](Text t, Line& l) { return KeepSwitch(t, &l.look().check); }},
+    {"by", 0, kValue, "key|path|hash", "key", nullptr, "Check", In(Verb::kDiff), true,
+     "which samples are the same: those of one key, one source path, or one image",
+     [](Text t, Line& l) { return KeepChoice(t, {"key", "path", "hash"}, &l.look().by); }},
+    {"near", 0, kSwitch, "", "", nullptr, "Check", In(Verb::kDups), true,
+     "also find images that look alike, by a perceptual hash",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.look().near); }},
+    {"distance", 0, kValue, "BITS", "6", nullptr, "Check", In(Verb::kDups), true,
+     "with --near: how many of the 64 bits may differ, 0 to 16",
+     StoreDistance},
+    {"write-list", 0, kValue, "FILE", "", nullptr, "Check", In(Verb::kDups), true,
+     "write the keys of the first dataset's samples that are copies, one a line, to leave them out",
+     [](Text t, Line& l) { return KeepText(t, &l.look().write_list); }},
 
     // Select
     {"split", 0, kValue, "NAME", "", nullptr, "Select", kSelecting, true,
@@ -545,7 +566,7 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { return KeepSwitch(t, &l.bench().check_hashes); }},
 
     // Run
-    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kRepair) | In(kBench), true,
+    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kRepair) | In(Verb::kDups) | In(kBench), true,
      "threads that compute",
      [](Text t, Line& l) { return KeepThreads(t, &l.run.jobs); }},
     {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kCommit) | In(kRepair) | In(kBench), false,

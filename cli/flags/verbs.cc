@@ -125,6 +125,26 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "in a\n"
      "folder of another class. With --check these make the exit code 8.",
      kLookCodes},
+    {Verb::kDiff, "diff", "Show what differs between two datasets of any formats",
+     "DATASET DATASET", 2, 2, "pack diff shards-v1/ shards-v2/",
+     "Compares samples of the same key (or path, or bytes) by the indexes alone: added (+), "
+     "removed "
+     "(-),\n"
+     "content (M), relabelled (L), moved to another split (S), renamed (R), fields (F); then "
+     "classes and\n"
+     "options. A dataset is a folder or a single shard. With --check a difference of samples or "
+     "classes\n"
+     "makes the exit code 8.",
+     kLookCodes},
+    {Verb::kDups, "dups", "Find images that are there more than once, within and across datasets",
+     "DATASET|SHARD...", 1, kAny, "pack dups train/ val/ --near",
+     "Copies byte for byte are found by the hashes in the indexes, and then compared. --near also "
+     "decodes\n"
+     "all images, at a reduced scale, and finds those that were scaled, re-encoded or brightened: "
+     "their\n"
+     "64-bit pHashes differ in few bits. Crops, rotations and mirrored images are not found.\n"
+     "Images under several classes come first, then those in several splits or datasets.",
+     kLookCodes},
     {Verb::kBench, "bench",
      "Measure how fast a loader reads a dataset here, and what the bottleneck is",
      "DATASET|SHARD...", 1, kAny, "pack bench shards/ --batch 64 --decode 224",

@@ -31,6 +31,8 @@ enum class Verb : uint8_t {
   kCat,
   kExtract,
   kStats,
+  kDiff,
+  kDups,
   kBench,
   kCompletions,
   kMan,

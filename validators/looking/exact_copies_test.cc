@@ -19,7 +19,7 @@ class ExactCopiesTest : public ::testing::Test {
     const std::string folder = testing::MakeTestFolder("copies-" + name);
     folders_.push_back(folder);
     testing::WriteTestDataset(folder, testing::ToyFormat(),
-                     {.shards = shards, .samples = std::move(samples)});
+                              {.shards = shards, .samples = std::move(samples)});
     return *Dataset::Open(folder);
   }
   static std::vector<std::vector<uint64_t>> RowsOf(const std::vector<CopyGroup>& groups) {
