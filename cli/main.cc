@@ -99,6 +99,8 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
       return RunDiff(line, terminal);
     case Verb::kDups:
       return RunDups(line, terminal);
+    case Verb::kReport:
+      return RunReportPage(line, terminal);
     case Verb::kBench:
       return RunBench(line, terminal);
     case Verb::kCompletions:

@@ -30,6 +30,7 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal);
 ExitCode RunStats(const CommandLine& line, Terminal& terminal);
 ExitCode RunDiff(const CommandLine& line, Terminal& terminal);
 ExitCode RunDups(const CommandLine& line, Terminal& terminal);
+ExitCode RunReportPage(const CommandLine& line, Terminal& terminal);
 ExitCode RunBench(const CommandLine& line, Terminal& terminal);
 ExitCode RunCompletions(const CommandLine& line, Terminal& terminal);
 ExitCode RunMan(const CommandLine& line, Terminal& terminal);

@@ -23,6 +23,7 @@ VerbFlags FlagsOfVerb(Verb verb) {
     case Verb::kStats:
     case Verb::kDiff:
     case Verb::kDups:
+    case Verb::kReport:
       return LookFlags();
     case Verb::kBench:
       return BenchFlags();

@@ -66,13 +66,15 @@ struct SampleFlags {
   bool long_rows = false, force = false, gpu = false;
 };
 
-// Flags of stats, diff and dups.
+// Flags of stats, diff, dups and report.
 struct LookFlags {
   bool check = false;
   DiffBy by = DiffBy::kKey;
   bool near = false;
   int distance = kNearDistance;
   std::string write_list;
+  std::string out;  // of report
+  uint64_t thumbs = 8, max_bytes = 3'000'000;
 };
 
 struct BenchFlags {

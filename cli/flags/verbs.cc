@@ -27,6 +27,9 @@ constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::
 constexpr ExitCode kLookCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
                                    ExitCode::kIo,        ExitCode::kFound, ExitCode::kInterrupted,
                                    ExitCode::kTerminated};
+constexpr ExitCode kReportCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
+                                     ExitCode::kDamage,      ExitCode::kIo,
+                                     ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kExtractCodes[] = {
     ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
     ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
@@ -145,6 +148,17 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "64-bit pHashes differ in few bits. Crops, rotations and mirrored images are not found.\n"
      "Images under several classes come first, then those in several splits or datasets.",
      kLookCodes},
+    {Verb::kReport, "report",
+     "Write a page that shows what a dataset holds: charts, pictures, what is odd",
+     "DATASET|SHARD...", 1, kAny, "pack report shards/ -o report.html",
+     "One HTML file without scripts and links, which any browser shows, also offline: counts, "
+     "classes by\n"
+     "split, sizes, pictures of every class, copies side by side, skipped inputs, shards. The "
+     "samples are\n"
+     "chosen by the hashes of their keys: the same dataset gives the same page. Of a dataset that "
+     "is\n"
+     "damaged it shows what it can, says so, and the exit code is 4.",
+     kReportCodes},
     {Verb::kBench, "bench",
      "Measure how fast a loader reads a dataset here, and what the bottleneck is",
      "DATASET|SHARD...", 1, kAny, "pack bench shards/ --batch 64 --decode 224",

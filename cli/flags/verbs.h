@@ -33,6 +33,7 @@ enum class Verb : uint8_t {
   kStats,
   kDiff,
   kDups,
+  kReport,
   kBench,
   kCompletions,
   kMan,

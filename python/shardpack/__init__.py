@@ -21,7 +21,7 @@ from ._device_loader import DeviceBatch, DeviceLoader, ResidentLoader
 from ._errors import (CancelledError, CursorError, DataLossError, DeniedError, DeviceError, Error, ExistsError, InternalError,
                       NoAnswerError, NoMemoryError, NotADatasetError, NotFoundError, OptionError, OutOfRangeError, PackError, StateError,
                       SystemCallError, UnsupportedError)
-from ._jobs import Job, convert, extract, index, pack, validate
+from ._jobs import Job, convert, diff, dups, extract, index, pack, report, stats, validate
 from ._load import load
 from ._loader import Loader
 from ._order import PADDING_ID, Order
@@ -37,5 +37,5 @@ __all__ = [
     "DeviceError", "DeviceLoader", "Error", "ExistsError", "Finding", "InternalError", "Job", "Loader", "NoAnswerError",
     "NoMemoryError", "NotADatasetError", "NotFoundError", "OptionError", "Order", "OutOfRangeError", "PADDING_ID", "PackError",
     "Progress", "Report", "ResidentLoader", "Sample", "StateError", "SystemCallError", "Table", "Tensor", "UnsupportedError",
-    "Writer", "convert", "extract", "finish", "index", "load", "pack", "validate",
+    "Writer", "convert", "diff", "dups", "extract", "finish", "index", "load", "pack", "report", "stats", "validate",
 ]

@@ -227,8 +227,7 @@ absl::Status Comparison::PairAll() {
                    PairSamples(diff_.rows, std::move(old_rows), std::move(new_rows), first));
   const bool none = found.pairs.empty() && !found.only_was.empty() && !found.only_now.empty();
   if (none && !by_hash)
-    diff_.not_compared.push_back(
-        "names, of which none is in both; --by hash compares by bytes");
+    diff_.not_compared.push_back("names, of which none is in both; --by hash compares by bytes");
   Compare(found.pairs, false);
   ASSIGN_OR_RETURN(const SamplePairs more,
                    PairSamples(diff_.rows, std::move(found.only_was), std::move(found.only_now),
