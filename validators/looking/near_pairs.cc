@@ -32,14 +32,18 @@ size_t BandOf(uint64_t spread, size_t band) {
 struct Buckets {
   std::vector<uint32_t> first;  // of each value; one more at the end
   std::vector<uint32_t> places;
+  std::vector<uint64_t> hashes;  // at those places, beside each other for the search
 
   Buckets(const std::vector<uint64_t>& spread, size_t band)
-      : first(kBuckets + 1), places(spread.size()) {
+      : first(kBuckets + 1), places(spread.size()), hashes(spread.size()) {
     for (const uint64_t each : spread) ++first[BandOf(each, band) + 1];
     for (size_t value = 0; value < kBuckets; ++value) first[value + 1] += first[value];
     std::vector<uint32_t> next(first.begin(), first.end() - 1);
-    for (size_t i = 0; i < spread.size(); ++i)
-      places[next[BandOf(spread[i], band)]++] = static_cast<uint32_t>(i);
+    for (size_t i = 0; i < spread.size(); ++i) {
+      const uint32_t at = next[BandOf(spread[i], band)]++;
+      places[at] = static_cast<uint32_t>(i);
+      hashes[at] = spread[i];
+    }
   }
 };
 
@@ -76,7 +80,7 @@ class Search {
         for (uint32_t at = buckets.first[value]; at < buckets.first[value + 1]; ++at) {
           const uint32_t other = buckets.places[at];
           if (other >= i) break;  // places ascend within a bucket
-          const uint64_t difference = spread_[i] ^ spread_[other];
+          const uint64_t difference = spread_[i] ^ buckets.hashes[at];
           const int distance = std::popcount(difference);
           if (distance <= distance_ && !FoundBefore(difference, band))
             pairs.push_back({other, i, distance});

@@ -93,6 +93,11 @@ std::string RangeOf(uint64_t low, uint64_t high, std::string (*format)(uint64_t)
   return low == high ? format(low) : StrCat(format(low), " to ", format(high));
 }
 
+// "1 group", "2,000 groups".
+std::string Counted(uint64_t groups) {
+  return StrCat(Whole(groups), groups == 1 ? " group" : " groups");
+}
+
 template <typename Map>
 std::string Listed(const Map& counts) {
   std::string text;
@@ -381,15 +386,15 @@ void WriteCopies(HtmlWriter& page, const CopiesReport& copies, uint64_t budget_b
     conflicts += group.label_conflict ? 1 : 0;
     leaks += group.leak ? 1 : 0;
   }
-  page.Element(
-      "p", StrCat(Whole(copies.exact.size()), " groups of images that are equal byte for byte; ",
-                  Whole(conflicts), " with a label conflict, ", Whole(leaks),
-                  " with images in several splits."));
+  page.Element("p",
+               StrCat(Counted(copies.exact.size()), " of images that are equal byte for byte; ",
+                      Whole(conflicts), " with a label conflict, ", Whole(leaks),
+                      " with images in several splits."));
   if (copies.with_near) {
-    page.Element("p", StrCat(Whole(copies.near.groups.size()),
-                             " groups of images that look alike (64-bit pHash, at most ",
-                             copies.distance, " bits between neighbours); ",
-                             Whole(copies.near.flat), " images of nearly one color are left out, ",
+    page.Element("p", StrCat(Counted(copies.near.groups.size()),
+                             " of images that look alike (64-bit pHash, at most ", copies.distance,
+                             " bits between neighbours); ", Whole(copies.near.flat),
+                             " images of nearly one color are left out, ",
                              Whole(copies.near.unread.count), " cannot be decoded."));
   }
   uint64_t left = budget_bytes;

@@ -22,7 +22,8 @@ small,.soft,figcaption{color:var(--soft)}.alert{color:var(--alert);font-weight:6
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.1rem .8rem .1rem 0;text-align:right;font-weight:400;white-space:nowrap}
 th{color:var(--soft)}th:first-child,td:first-child,.words td,.words th{text-align:left;white-space:normal;min-width:6rem}
 .scroll{overflow-x:auto;max-width:100%}.line{width:10rem;height:.7rem;display:block}.bar{fill:var(--bar)}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1rem}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,22rem),1fr));gap:1rem}
+.charts th,.charts td{padding-right:.5rem;font-size:.75rem;min-width:0}h3{font-size:1rem;margin:.8rem 0 .3rem}
 figure{margin:0;min-width:0}figure svg{width:100%;height:6rem;border-bottom:1px solid var(--line)}
 .pictures{display:flex;flex-wrap:wrap;gap:.3rem;align-items:center}.pictures img{display:block}
 .none{display:inline-block;border:1px dashed var(--line);padding:.2rem;max-width:12rem;font-size:.75rem;color:var(--soft)}

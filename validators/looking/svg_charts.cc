@@ -10,6 +10,7 @@ namespace {
 
 using absl::StrCat;
 
+constexpr int kShownPercents[] = {0, 5, 25, 50, 75, 95, 100};
 constexpr double kWidth = 320, kHeight = 96, kBarWidth = 160, kBarHeight = 10;
 
 // With at most two decimals, so that it is the same everywhere.
@@ -36,7 +37,7 @@ void WriteQuantiles(HtmlWriter& page, const Distribution& values,
                     const std::function<std::string(double)>& format) {
   page.Open("table");
   page.Open("tr");
-  for (const int percent : Distribution::kPercents) {
+  for (const int percent : kShownPercents) {
     page.Element("th",
                  percent == 0     ? "min"
                  : percent == 100 ? "max"
@@ -46,7 +47,7 @@ void WriteQuantiles(HtmlWriter& page, const Distribution& values,
   }
   page.Close();
   page.Open("tr");
-  for (const double value : values.quantiles) page.Element("td", format(value));
+  for (const int percent : kShownPercents) page.Element("td", format(values.At(percent)));
   page.Close();
   page.Close();
 }
