@@ -10,7 +10,7 @@ namespace shardpack {
 namespace {
 
 // Each of the other verbs takes both flags.
-constexpr std::array<std::string_view, 6> kNoProgress = {"info", "ls",    "cat",
+constexpr std::array<std::string_view, 6> kNoProgress = {"info",  "ls",    "cat",
                                                          "bench", "stats", "diff"};
 constexpr std::array<std::string_view, 5> kNoJob = {"completions", "man", "help", "--help",
                                                     "--version"};

@@ -26,7 +26,8 @@ constexpr VerbSet kLooking = In(Verb::kStats) | In(Verb::kDiff) | In(Verb::kDups
 constexpr VerbSet kCopies = In(Verb::kDups) | In(Verb::kReport);
 constexpr VerbSet kSelecting = In(Verb::kLs) | In(Verb::kExtract);
 constexpr VerbSet kLong = kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) |
-                          In(Verb::kRepair) | In(Verb::kExtract) | In(Verb::kDups) | In(Verb::kReport);
+                          In(Verb::kRepair) | In(Verb::kExtract) | In(Verb::kDups) |
+                          In(Verb::kReport);
 
 PackRequest& Request(Line& line) { return line.pack().request; }
 
