@@ -46,6 +46,9 @@ void FailToWriteResults(Verb verb) {
     case Verb::kLs:
     case Verb::kCat:
     case Verb::kValidate:
+    case Verb::kStats:
+    case Verb::kDiff:
+    case Verb::kDups:
       break;
     default:
       return;
@@ -90,6 +93,14 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
       return RunCat(line, terminal);
     case Verb::kExtract:
       return RunExtract(line, terminal);
+    case Verb::kStats:
+      return RunStats(line, terminal);
+    case Verb::kDiff:
+      return RunDiff(line, terminal);
+    case Verb::kDups:
+      return RunDups(line, terminal);
+    case Verb::kReport:
+      return RunReportPage(line, terminal);
     case Verb::kBench:
       return RunBench(line, terminal);
     case Verb::kCompletions:

@@ -7,7 +7,7 @@ usage: update_flags.py < docs/cli.md > python/shardpack/_flags.py
 import re
 import sys
 
-VERBS = ("build", "convert", "extract", "index", "repair", "validate")
+VERBS = ("build", "convert", "diff", "dups", "extract", "index", "repair", "report", "stats", "validate")
 # What a job says for itself.
 NOT_KEYWORDS = {"json", "progress", "quiet", "help", "version"}
 

@@ -81,6 +81,8 @@ TEST_F(PackJobTest, WordsGetTheirFlagsBeforeThoseThatAreNone) {
   EXPECT_THAT(*JobWords({"build", "-o", "out", "--", "-src", "--"}),
               ElementsAre("build", "-o", "out", "--json", "--progress=json", "--", "-src", "--"));
   EXPECT_THAT(*JobWords({"info", "a"}), ElementsAre("info", "a", "--json"));
+  EXPECT_THAT(*JobWords({"stats", "a"}), ElementsAre("stats", "a", "--json"));
+  EXPECT_THAT(*JobWords({"dups", "a"}), ElementsAre("dups", "a", "--json", "--progress=json"));
   EXPECT_EQ(JobWords({}).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(JobWords({"man"})), HasSubstr("\"man\" is not a job"));
 }

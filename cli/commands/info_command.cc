@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
@@ -18,6 +19,7 @@
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 #include "jobs/open_input.h"
+#include "validators/looking/shard_loop.h"
 
 namespace shardpack::cli {
 namespace {
@@ -31,8 +33,28 @@ struct Facts {
   uint64_t bytes = 0;
   std::map<std::string, uint64_t> splits;  // records
   std::vector<std::string> fields;
+  // Samples per class; empty if there are no names, or if an index cannot be read.
+  std::vector<uint64_t> class_counts;
   int64_t min_label = -1, max_label = -1;  // of third-party shards
 };
+
+std::vector<uint64_t> CountClasses(const Dataset& dataset) {
+  std::mutex mutex;
+  std::vector<uint64_t> counts(dataset.classes().size());
+  const absl::Status looked = ForEachShard(dataset, [&](uint32_t, const ShardIndex& index) {
+    std::map<int64_t, uint64_t> of_shard;
+    for (const int64_t label : NumbersOf<int64_t>(index, IndexColumn::kLabels)) ++of_shard[label];
+    const std::lock_guard lock(mutex);
+    for (const auto& [label, count] : of_shard) {
+      if (label >= 0 && static_cast<uint64_t>(label) < counts.size())
+        counts[static_cast<size_t>(label)] += count;
+    }
+    return absl::OkStatus();
+  });
+  // What info says otherwise comes from the manifest, which is whole.
+  if (!looked.ok()) counts.clear();
+  return counts;
+}
 
 absl::StatusOr<Facts> Gather(const Dataset& dataset) {
   Facts facts;
@@ -56,6 +78,7 @@ absl::StatusOr<Facts> Gather(const Dataset& dataset) {
       facts.max_label = std::max(facts.max_label, label);
     }
   }
+  if (!dataset.classes().empty()) facts.class_counts = CountClasses(dataset);
   return facts;
 }
 
@@ -160,7 +183,10 @@ std::string Text(const Dataset& dataset, const Facts& facts) {
   std::vector<std::string> names;
   for (const std::string& name : dataset.classes()) {
     if (names.size() == kShownClasses) break;
+    const size_t place = names.size();
     names.push_back(EscapeForTerminal(name));
+    if (place < facts.class_counts.size())
+      StrAppend(&names.back(), " ", FormatCount(facts.class_counts[place]));
   }
   if (!names.empty()) {
     StrAppend(&out, "classes   ", FormatCount(dataset.classes().size()), ": ",
@@ -198,6 +224,7 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
                          {"bytes", facts.bytes},
                          {"splits", facts.splits},
                          {"classes", classes},
+                         {"class_counts", facts.class_counts},
                          {"fields", fields},
                          {"shards", shards}};
   if (const Manifest* manifest = dataset.manifest()) {

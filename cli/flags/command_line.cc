@@ -20,6 +20,11 @@ VerbFlags FlagsOfVerb(Verb verb) {
     case Verb::kCat:
     case Verb::kExtract:
       return SampleFlags();
+    case Verb::kStats:
+    case Verb::kDiff:
+    case Verb::kDups:
+    case Verb::kReport:
+      return LookFlags();
     case Verb::kBench:
       return BenchFlags();
     case Verb::kCompletions:

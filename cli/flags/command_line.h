@@ -21,6 +21,7 @@
 #include "formats/io/hash.h"
 #include "jobs/pack_request.h"
 #include "readers/order/order.h"
+#include "validators/looking/looking_options.h"
 
 namespace shardpack::cli {
 
@@ -65,6 +66,17 @@ struct SampleFlags {
   bool long_rows = false, force = false, gpu = false;
 };
 
+// Flags of stats, diff, dups and report.
+struct LookFlags {
+  bool check = false;
+  DiffBy by = DiffBy::kKey;
+  bool near = false;
+  int distance = kNearDistance;
+  std::string write_list;
+  std::string out;  // of report
+  uint64_t thumbs = 8, max_bytes = 3'000'000;
+};
+
 struct BenchFlags {
   std::string split;
   uint64_t seed = 0;
@@ -96,7 +108,7 @@ struct RunFlags {
 };
 
 using VerbFlags = std::variant<PackFlags, IndexFlags, ValidateFlags, RepairFlags, SampleFlags,
-                               BenchFlags, PrintFlags>;
+                               LookFlags, BenchFlags, PrintFlags>;
 
 struct CommandLine {
   Verb verb = Verb::kBuild;
@@ -127,6 +139,8 @@ struct CommandLine {
   const RepairFlags& repair() const { return std::get<RepairFlags>(flags); }
   SampleFlags& samples() { return std::get<SampleFlags>(flags); }
   const SampleFlags& samples() const { return std::get<SampleFlags>(flags); }
+  LookFlags& look() { return std::get<LookFlags>(flags); }
+  const LookFlags& look() const { return std::get<LookFlags>(flags); }
   BenchFlags& bench() { return std::get<BenchFlags>(flags); }
   const BenchFlags& bench() const { return std::get<BenchFlags>(flags); }
   PrintFlags& print() { return std::get<PrintFlags>(flags); }

@@ -8,6 +8,7 @@
 #include "formats/formats.h"
 #include "formats/io/enum_words.h"
 #include "formats/io/hash.h"
+#include "validators/looking/looking_options.h"
 
 namespace shardpack::cli {
 namespace {
@@ -21,9 +22,12 @@ constexpr VerbSet kMaking = kPacking | In(Verb::kConvert);
 constexpr VerbSet kBuilding = In(Verb::kBuild) | In(Verb::kConvert);
 constexpr VerbSet kPublishing = kBuilding | In(Verb::kCommit);
 constexpr VerbSet kReading = In(Verb::kInfo) | In(Verb::kLs) | In(Verb::kCat) | In(Verb::kExtract);
+constexpr VerbSet kLooking = In(Verb::kStats) | In(Verb::kDiff) | In(Verb::kDups);
+constexpr VerbSet kCopies = In(Verb::kDups) | In(Verb::kReport);
 constexpr VerbSet kSelecting = In(Verb::kLs) | In(Verb::kExtract);
 constexpr VerbSet kLong = kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) |
-                          In(Verb::kRepair) | In(Verb::kExtract);
+                          In(Verb::kRepair) | In(Verb::kExtract) | In(Verb::kDups) |
+                          In(Verb::kReport);
 
 PackRequest& Request(Line& line) { return line.pack().request; }
 
@@ -177,6 +181,30 @@ Status StoreMaxAspect(Text text, Line& line) {
   return absl::OkStatus();
 }
 
+Status StoreThumbs(Text text, Line& line) {
+  const absl::StatusOr<uint64_t> thumbs = ParseCount(text);
+  if (!thumbs.ok() || *thumbs > 64)
+    return absl::InvalidArgumentError("expected a number of pictures from 0 to 64");
+  line.look().thumbs = *thumbs;
+  return absl::OkStatus();
+}
+
+Status StorePageBytes(Text text, Line& line) {
+  const absl::StatusOr<uint64_t> bytes = ParseSize(text);
+  if (!bytes.ok() || *bytes < 100'000 || *bytes > 1'000'000'000)
+    return absl::InvalidArgumentError("expected a size from 100kB to 1GB");
+  line.look().max_bytes = *bytes;
+  return absl::OkStatus();
+}
+
+Status StoreDistance(Text text, Line& line) {
+  const absl::StatusOr<uint64_t> bits = ParseCount(text);
+  if (!bits.ok() || *bits > uint64_t{kMaxNearDistance})
+    return absl::InvalidArgumentError("expected a number of bits from 0 to 16");
+  line.look().distance = static_cast<int>(*bits);
+  return absl::OkStatus();
+}
+
 // "256", "224x160".
 Status StoreSize(Text text, Line& line) {
   const size_t mark = text.find('x');
@@ -274,6 +302,15 @@ constexpr Flag kFlags[] = {
     {"out", 'o', kValue, "DIR", "", nullptr, "Output", In(Verb::kExtract), true,
      "where the files go: a folder, new or empty; the last argument where this is not given",
      [](Text t, Line& l) { return KeepText(t, &l.samples().out); }},
+    {"out", 'o', kValue, "FILE", "", nullptr, "Output", In(Verb::kReport), true,
+     "where the page goes; a file of that name is replaced",
+     [](Text t, Line& l) { return KeepText(t, &l.look().out); }},
+    {"thumbs", 0, kValue, "N", "8", nullptr, "Output", In(Verb::kReport), true,
+     "pictures of each class, 0 to 64",
+     StoreThumbs},
+    {"max-bytes", 0, kValue, "SIZE", "3MB", nullptr, "Output", In(Verb::kReport), true,
+     "the largest page, at least 100kB; there are fewer and smaller pictures where they do not fit",
+     StorePageBytes},
     {"list", 0, kValue, "FILE", "", nullptr, "Output", In(Verb::kExtract), true,
      "also write a csv of the images and their classes, and FILE.classes for --classes: what packs them again alike",
      [](Text t, Line& l) { return KeepText(t, &l.samples().list); }},
@@ -487,6 +524,22 @@ constexpr Flag kFlags[] = {
      "also compare every sample with the source, and name what the dataset lacks",
      [](Text t, Line& l) { return KeepText(t, &l.validate().against); }},
 
+    {"check", 0, kSwitch, "", "", nullptr, "Check", kLooking, true,
+     "exit code 8 if something is found",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.look().check); }},
+    {"by", 0, kValue, "key|path|hash", "key", nullptr, "Check", In(Verb::kDiff), true,
+     "which samples are the same: those of one key, one source path, or one image",
+     [](Text t, Line& l) { return KeepChoice(t, {"key", "path", "hash"}, &l.look().by); }},
+    {"near", 0, kSwitch, "", "", nullptr, "Check", kCopies, true,
+     "also find images that look alike, by a perceptual hash",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.look().near); }},
+    {"distance", 0, kValue, "BITS", "6", nullptr, "Check", kCopies, true,
+     "with --near: how many of the 64 bits may differ, 0 to 16",
+     StoreDistance},
+    {"write-list", 0, kValue, "FILE", "", nullptr, "Check", In(Verb::kDups), true,
+     "write the keys of the first dataset's samples that are copies, one a line, to leave them out",
+     [](Text t, Line& l) { return KeepText(t, &l.look().write_list); }},
+
     // Select
     {"split", 0, kValue, "NAME", "", nullptr, "Select", kSelecting, true,
      "samples of this split alone",
@@ -540,7 +593,7 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { return KeepSwitch(t, &l.bench().check_hashes); }},
 
     // Run
-    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kRepair) | In(kBench), true,
+    {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kRepair) | In(Verb::kDups) | In(Verb::kReport) | In(kBench), true,
      "threads that compute",
      [](Text t, Line& l) { return KeepThreads(t, &l.run.jobs); }},
     {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kCommit) | In(kRepair) | In(kBench), false,
@@ -585,7 +638,7 @@ constexpr Flag kFlags[] = {
     {"progress", 0, kValue, "auto|always|never|json", "auto", nullptr, "Run", kLong, false,
      "how progress is shown on stderr",
      [](Text t, Line& l) { return KeepChoice(t, {"auto", "always", "never", "json"}, &l.progress); }},
-    {"json", 0, kSwitch, "", "", nullptr, "Run", kLong | kReading | In(kBench), true,
+    {"json", 0, kSwitch, "", "", nullptr, "Run", kLong | kReading | kLooking | In(kBench), true,
      "the result as JSON on stdout",
      [](Text t, Line& l) { return KeepSwitch(t, &l.json); }},
     {"as", 0, kValue, "roff|markdown", "roff", nullptr, "Run", In(Verb::kMan), true,

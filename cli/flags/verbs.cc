@@ -24,6 +24,12 @@ constexpr ExitCode kIndexCodes[] = {ExitCode::kDone,      ExitCode::kUsage, Exit
                                     ExitCode::kTerminated};
 constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
                                    ExitCode::kIo};
+constexpr ExitCode kLookCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
+                                   ExitCode::kIo,        ExitCode::kFound, ExitCode::kInterrupted,
+                                   ExitCode::kTerminated};
+constexpr ExitCode kReportCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
+                                     ExitCode::kDamage,      ExitCode::kIo,
+                                     ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kExtractCodes[] = {
     ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
     ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
@@ -113,6 +119,46 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "hash at its end; such files, and those that are withheld because they are damaged, are "
      "listed.",
      kExtractCodes},
+    {Verb::kStats, "stats",
+     "Show what a dataset holds: classes, splits, sizes, formats; and what is suspicious",
+     "DATASET|SHARD...", 1, kAny, "pack stats shards/",
+     "Reads the manifest and the indexes alone; of third-party shards, the header of every image. "
+     "Named at\n"
+     "the end: classes without samples, copies, images in two splits or under two classes, samples "
+     "in a\n"
+     "folder of another class. With --check these make the exit code 8.",
+     kLookCodes},
+    {Verb::kDiff, "diff", "Show what differs between two datasets of any formats",
+     "DATASET DATASET", 2, 2, "pack diff shards-v1/ shards-v2/",
+     "Compares samples of the same key (or path, or bytes) by the indexes alone: added (+), "
+     "removed "
+     "(-),\n"
+     "content (M), relabelled (L), moved to another split (S), renamed (R), fields (F); then "
+     "classes and\n"
+     "options. A dataset is a folder or a single shard. With --check a difference of samples or "
+     "classes\n"
+     "makes the exit code 8.",
+     kLookCodes},
+    {Verb::kDups, "dups", "Find images that are there more than once, within and across datasets",
+     "DATASET|SHARD...", 1, kAny, "pack dups train/ val/ --near",
+     "Copies byte for byte are found by the hashes in the indexes, and then compared. --near also "
+     "decodes\n"
+     "all images, at a reduced scale, and finds those that were scaled, re-encoded or brightened: "
+     "their\n"
+     "64-bit pHashes differ in few bits. Crops, rotations and mirrored images are not found.\n"
+     "Images under several classes come first, then those in several splits or datasets.",
+     kLookCodes},
+    {Verb::kReport, "report",
+     "Write a page that shows what a dataset holds: charts, pictures, what is odd",
+     "DATASET|SHARD...", 1, kAny, "pack report shards/ -o report.html",
+     "One HTML file without scripts and links, which any browser shows, also offline: counts, "
+     "classes by\n"
+     "split, sizes, pictures of every class, copies side by side, skipped inputs, shards. The "
+     "samples are\n"
+     "chosen by the hashes of their keys: the same dataset gives the same page. Of a dataset that "
+     "is\n"
+     "damaged it shows what it can, says so, and the exit code is 4.",
+     kReportCodes},
     {Verb::kBench, "bench",
      "Measure how fast a loader reads a dataset here, and what the bottleneck is",
      "DATASET|SHARD...", 1, kAny, "pack bench shards/ --batch 64 --decode 224",

@@ -21,6 +21,7 @@ enum class ExitCode : int {
   kDamage = 4,
   kConflict = 5,
   kIo = 6,
+  kFound = 8,
   kInterrupted = 130,
   kTerminated = 143,
 };
@@ -34,7 +35,7 @@ struct ExitCodeSpec {
 // All exit codes, ascending.
 std::span<const ExitCodeSpec> AllExitCodes();
 
-// The exit code for several outcomes of one run: signal > 1 > 4 > 6 > 5 > 2 > 3 > 0.
+// The exit code for several outcomes of one run: signal > 1 > 4 > 6 > 5 > 2 > 3 > 8 > 0.
 ExitCode Worse(ExitCode a, ExitCode b);
 
 // `stop_signal`: the signal that asked the run to end, 0 for none; it decides the code of a

@@ -23,7 +23,7 @@ from ._errors import (CancelledError, CursorError, DataLossError, DeniedError, D
                       NoAnswerError, NoMemoryError, NotADatasetError, NotFoundError, OptionError, OutOfRangeError, PackError, StateError,
                       SystemCallError, UnsupportedError)
 from ._fields import Coco, Labels, Paired
-from ._jobs import Job, convert, extract, index, pack, validate
+from ._jobs import Job, convert, diff, dups, extract, index, pack, report, stats, validate
 from ._load import load
 from ._loader import Loader
 from ._objects import Objects
@@ -37,8 +37,9 @@ from ._writer import Writer, finish
 
 __all__ = [
     "Augment", "Batch", "CancelledError", "Coco", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device",
-    "DeviceBatch", "DeviceError", "DeviceLoader", "Error", "ExistsError", "Finding", "InternalError", "Job", "Labels", "Loader", "Mix",
-    "NoAnswerError", "NoMemoryError", "NotADatasetError", "NotFoundError", "Objects", "OptionError", "Order", "OutOfRangeError",
-    "PADDING_ID", "PackError", "Paired", "Progress", "Report", "ResidentLoader", "Sample", "StateError", "SystemCallError",
-    "Table", "Tensor", "UnsupportedError", "Writer", "apply_program", "convert", "extract", "finish", "index", "load", "pack", "validate",
+    "DeviceBatch", "DeviceError", "DeviceLoader", "Error", "ExistsError", "Finding", "InternalError", "Job", "Labels", "Loader",
+    "Mix", "NoAnswerError", "NoMemoryError", "NotADatasetError", "NotFoundError", "Objects", "OptionError", "Order",
+    "OutOfRangeError", "PADDING_ID", "PackError", "Paired", "Progress", "Report", "ResidentLoader", "Sample", "StateError",
+    "SystemCallError", "Table", "Tensor", "UnsupportedError", "Writer", "apply_program", "convert", "diff", "dups", "extract",
+    "finish", "index", "load", "pack", "report", "stats", "validate",
 ]

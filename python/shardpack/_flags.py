@@ -124,6 +124,17 @@ FLAGS: dict[str, dict[str, str]] = {
         "expect": "value",
         "config": "value",
     },
+    "diff": {
+        "check": "switch",
+        "by": "value",
+    },
+    "dups": {
+        "check": "switch",
+        "near": "switch",
+        "distance": "value",
+        "write-list": "value",
+        "jobs": "value",
+    },
     "extract": {
         "out": "value",
         "list": "value",
@@ -148,6 +159,17 @@ FLAGS: dict[str, dict[str, str]] = {
         "dry-run": "switch",
         "no-fsync": "switch",
         "expect": "value",
+    },
+    "report": {
+        "out": "value",
+        "thumbs": "value",
+        "max-bytes": "value",
+        "near": "switch",
+        "distance": "value",
+        "jobs": "value",
+    },
+    "stats": {
+        "check": "switch",
     },
     "validate": {
         "level": "value",

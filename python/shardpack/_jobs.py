@@ -21,13 +21,15 @@ from ._report import Report
 
 Paths = Union[Path, Iterable[Path]]
 
-_DONE, _DONE_WITH_SKIPS, _DAMAGE = 0, 3, 4
+_DONE, _DONE_WITH_SKIPS, _DAMAGE, _FOUND = 0, 3, 4, 8
+# Members of reports of damage that was looked for, which is no failure.
+_OF_DAMAGE = ("findings", "damaged", "unread")
 _SECONDS_TO_STOP = 10.0  # for a job that was cancelled
 
 
 class Job:
-  """A command of `pack` that runs beside this program: `build`, `validate`, `index`, `convert`, `extract` or `repair`, its paths,
-  and its flags as keywords (docs/cli.md): `--shard-size 512MB` is `shard_size="512MB"`, `--no-shuffle` is `shuffle=False`,
+  """A command of `pack` that runs beside this program: `build`, `validate`, `index`, `convert`, `extract`, `repair`, `stats`, `diff`,
+  `dups` or `report`, its paths, and its flags as keywords (docs/cli.md): `--shard-size 512MB` is `shard_size="512MB"`, `--no-shuffle` is `shuffle=False`,
   `--from` is `from_=[...]`.
 
   It starts at once. `wait`, `await` and `result` return its Report, or raise: PackError if it failed, CancelledError if it was
@@ -110,7 +112,8 @@ class Job:
     import json  # pylint: disable=import-outside-toplevel
     facts = json.loads(text_made(library.job_result_json, handle))
     exit_code, report, messages = facts["exit_code"], facts["report"], facts["stderr"]
-    if exit_code in (_DONE, _DONE_WITH_SKIPS) or (exit_code == _DAMAGE and isinstance(report, dict) and "findings" in report):
+    looked = exit_code == _DAMAGE and isinstance(report, dict) and any(member in report for member in _OF_DAMAGE)
+    if exit_code in (_DONE, _DONE_WITH_SKIPS, _FOUND) or looked:
       made_report = Report(report if isinstance(report, dict) else {}, exit_code, messages)
       self._warn(made_report)
       return made_report
@@ -284,3 +287,53 @@ def extract(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> R
   12
   """
   return _run("extract", _arguments.paths(src, "src"), out, progress, flags)
+
+
+def stats(out: Paths, **flags: Any) -> Report:
+  """What a dataset, or shards of any program, hold, as `pack stats`, from the indexes alone: `samples`, `classes` and `splits` with
+  counts, quantiles and histograms of `width`, `height`, `aspect` and `bytes`, `fields`, `copies`, and `notes`: what is suspicious.
+  With `check=True`, `Report.ok` is False if there are notes.
+
+  >>> stats = shardpack.stats("shards")
+  >>> stats.samples, [(each["name"], each["samples"]) for each in stats.classes]
+  (60, [('cat', 20), ('dog', 20), ('owl', 20)])
+  >>> stats.bytes["quantiles"]["50"] > 0, stats.copies["groups"]
+  (True, 0)
+  """
+  return _run("stats", _arguments.paths(out, "out"), None, None, flags)
+
+
+def diff(a: Path, b: Path, by: str = "key", **flags: Any) -> Report:
+  """What differs between two datasets of any formats, as `pack diff`, without reading an image: `counts`, and `changes` with `what`
+  happened to each sample, and what it `was` and is `now`; `fields`, `classes`, `options`. `by` is "key", "path" or "hash". With
+  `check=True`, `Report.ok` is False if samples or classes differ; `differs` says it always.
+
+  >>> shardpack.convert("shards", "as-records", format="tfrecord").ok
+  True
+  >>> diff = shardpack.diff("shards", "as-records")
+  >>> diff.differs, diff.same, diff.changes
+  (False, 60, [])
+  """
+  return _run("diff", [*_arguments.paths([a], "a"), *_arguments.paths([b], "b")], None, None, {"by": by, **flags})
+
+
+def dups(*paths: Path, near: bool = False, progress: Shown = None, **flags: Any) -> Report:
+  """Images that are there more than once, within and across datasets, as `pack dups`: `exact` groups, and with `near=True` those that
+  look alike; each has `samples`, `label_conflict` and `leak`. `write_list="keys.txt"` writes the keys to leave out. With `check=True`,
+  `Report.ok` is False if there are any.
+
+  >>> dups = shardpack.dups("shards", near=True)
+  >>> dups.exact, dups.hashed + dups.flat
+  ([], 60)
+  """
+  return _run("dups", _arguments.paths(paths, "paths"), None, progress, {"near": near, **flags})
+
+
+def report(path: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
+  """Writes one HTML page that shows what a dataset holds, as `pack report`: counts, sizes, pictures of every class, copies. Of a
+  damaged dataset it shows what it can; `damaged` is then true, and `Report.ok` False.
+
+  >>> shardpack.report("shards", "shards.html", thumbs=4).damaged
+  False
+  """
+  return _run("report", _arguments.paths(path, "path"), out, progress, flags)

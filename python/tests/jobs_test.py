@@ -100,6 +100,33 @@ class JobsTest(unittest.TestCase):
     self.assertIn("file-hash", [each.id for each in report.findings])
     self.assertRegex(repr(finding), "<error .*train-000000.tar")
 
+  def test_looking(self):
+    shardpack.pack(IMAGES, self.out, split={"train": 0.5, "val": 0.5})
+    stats = shardpack.stats(self.out)
+    dataset = shardpack.Dataset(self.out)
+    self.assertEqual((stats.samples, stats.identity, stats.shards), (len(dataset), dataset.identity, len(dataset.shards)))
+    self.assertEqual({each["name"]: each["samples"] for each in stats.classes}, dict(dataset.class_counts))
+    self.assertEqual((stats.ok, stats.notes), (True, []))
+    shardpack.convert(self.out, self.out + "-less", format="tfrecord", limit=290)
+    diff = shardpack.diff(self.out, self.out + "-less")
+    self.assertEqual((diff.ok, diff.differs, diff.same, diff.counts["removed"]), (True, True, 290, 10))
+    self.assertEqual({change["was"]["key"] for change in diff.changes if change["what"] == ["removed"]},
+                     set(dataset.keys) - set(shardpack.Dataset(self.out + "-less").keys))
+    checked = shardpack.diff(self.out, self.out + "-less", check=True)
+    self.assertEqual((checked.ok, checked.exit_code), (False, 8))
+    self.assertTrue(shardpack.diff(self.out, self.out, by="hash", check=True).ok)
+    dups = shardpack.dups(self.out, self.out + "-less", near=True, distance=0, write_list=self.out + ".keys")
+    self.assertEqual((len(dups.exact), dups.ok), (290, True))
+    with open(self.out + ".keys", encoding="utf-8") as file:
+      self.assertEqual(290, len(file.read().split()))
+    news = []
+    report = shardpack.report(self.out, self.out + ".html", thumbs=2, near=True, progress=news.append)
+    self.assertEqual((report.ok, report.damaged, report.bytes), (True, False, os.path.getsize(self.out + ".html")))
+    with self.assertRaisesRegex(shardpack.PackError, "does not exist"):
+      shardpack.stats("/nowhere")
+    with self.assertRaisesRegex(TypeError, "has no flag 'nearby'"):
+      shardpack.dups(self.out, nearby=True)
+
   def test_failures(self):
     with self.assertRaisesRegex(RuntimeError, r"pack build: source /nowhere does not exist \(exit code 2\)") as caught:
       shardpack.pack("/nowhere", self.out)

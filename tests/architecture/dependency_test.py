@@ -26,7 +26,7 @@ ALLOWED = {
     "augment": {"formats/core:image_info", "formats/io:enum_words", "formats/io:status_macros", "images"},
     "readers": {"augment", "formats/core", "formats/io", "images"},
     "converters": {"formats/core", "formats/io", "formats/tar", "images", "readers"},
-    "validators": {"formats/core", "formats/io", "images"},
+    "validators": {"formats/core", "formats/io", "images", "readers"},
     "cuda": {"augment", "formats/core", "formats/io", "images", "readers"},
     "examples": {"api", "cuda", "readers"},
     # Whole commands as calls of a library: what cli/ and python/ call.
@@ -69,6 +69,7 @@ ROOMS = {
     "readers/loading": {"dataset", "order"},
     "readers/order": set(),
     "validators/checks": {"report"},
+    "validators/looking": {"report"},
     "validators/report": set(),
 }
 FOLDERS = {os.path.dirname(room) for room in ROOMS}

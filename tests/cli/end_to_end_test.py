@@ -206,10 +206,11 @@ class VerbTest(command.PackTest):
 
   def test_info(self):
     text = self.pack("info", "out").stdout
-    for part in ("webdataset", "50 in", "cat, dog, ship", "50 jpg", "xxh3:"):
+    for part in ("webdataset", "50 in", "cat 17, dog 17, ship 16", "50 jpg", "xxh3:"):
       self.assertIn(part, text)
     info = json.loads(self.pack("info", "out", "--json").stdout)
     self.assertEqual(("shardpack.info/1", 50, ["cat", "dog", "ship"]), (info["schema"], info["records"], info["classes"]))
+    self.assertEqual([17, 17, 16], info["class_counts"])
     shard = sorted(str(path) for path in (self.folder / "out").glob("*.tar"))[0]
     self.assertEqual(self.manifest()["shards"][0]["records"], json.loads(self.pack("info", shard, "--json").stdout)["records"])
 

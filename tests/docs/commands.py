@@ -66,6 +66,8 @@ NOT_RUN = {
 BEFORE = {
     "h5repack -l images:CHUNK=16x64x64x3 -f images:SHUF -f images:GZIP=6 shards/train-00000-of-00001.h5 small.h5":
         "pack photos -q -o shards -f hdf5 --layout decoded --resize crop --size 64 --color rgb --encode raw --shards 1",
+    "pack diff shards-v1/ shards-v2/": "pack photos -q -o shards-v1 && pack convert shards-v1 -q -o shards-v2",
+    "pack dups train/ val/ --near": "pack photos -q -o train && pack photos -q -o val",
     "pack commit shards/": "pack plan photos -q --shards 4 --write p && pack build --plan p --shards-range 0-3 -o shards -q",
 }
 # A line of capitals alone stands for something that was still to be written.

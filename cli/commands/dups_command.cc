@@ -1,0 +1,211 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/selection.h"
+#include "cli/flags/failure.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/units.h"
+#include "formats/io/escape.h"
+#include "formats/io/file.h"
+#include "formats/io/status_macros.h"
+#include "validators/looking/copies_report.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrAppend;
+using absl::StrCat;
+
+constexpr size_t kShownGroups = 20, kShownSamples = 6;
+
+struct Inputs {
+  std::vector<Dataset> datasets;
+  std::vector<std::string> names;
+};
+
+// Each dataset by itself; shards that follow each other are one dataset together.
+absl::StatusOr<Inputs> Open(const std::vector<std::string>& paths, Terminal& terminal) {
+  Inputs inputs;
+  for (size_t begin = 0, end = 0; begin < paths.size(); begin = end) {
+    const auto kind_of = [&](size_t at) { return KindOfInput({&paths[at], 1}); };
+    ASSIGN_OR_RETURN(const InputKind kind, kind_of(begin));
+    for (end = begin + 1; kind == InputKind::kShards && end < paths.size(); ++end) {
+      ASSIGN_OR_RETURN(const InputKind next, kind_of(end));
+      if (next != kind) break;
+    }
+    const std::span<const std::string> some(paths.data() + begin, end - begin);
+    ASSIGN_OR_RETURN(Dataset dataset, OpenShown(some, /*same_labels=*/false, terminal));
+    inputs.datasets.push_back(std::move(dataset));
+    inputs.names.push_back(paths[begin]);
+  }
+  return inputs;
+}
+
+absl::Status WriteList(const std::string& path, const std::vector<std::string>& keys) {
+  std::string text;
+  for (const std::string& key : keys) StrAppend(&text, PercentEscape(key), "\n");
+  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), path);
+  if (!file.is_open()) return IoStatus("create", path, errno);
+  const Bytes bytes = AsBytes(text);
+  RETURN_IF_ERROR(file.Write({&bytes, 1}));
+  return file.Close();
+}
+
+class Text {
+ public:
+  Text(const CopiesReport& report, const Inputs& inputs) : report_(report), inputs_(inputs) {}
+
+  absl::StatusOr<std::string> Write() {
+    RETURN_IF_ERROR(Groups());
+    Summary();
+    return std::move(out_);
+  }
+
+ private:
+  absl::Status Groups();
+  absl::Status Group(const char* kind, const CopyGroup& group, const std::vector<int>* distances);
+  void Summary();
+
+  const CopiesReport& report_;
+  const Inputs& inputs_;
+  std::string out_;
+};
+
+absl::Status Text::Group(const char* kind, const CopyGroup& group,
+                         const std::vector<int>* distances) {
+  StrAppend(&out_, kind, group.label_conflict ? ", label conflict" : "",
+            group.leak ? ", leakage" : "", "\n");
+  for (size_t i = 0; i < group.rows.size(); ++i) {
+    if (i == kShownSamples) {
+      StrAppend(&out_, "  and ", FormatCount(group.rows.size() - i), " more\n");
+      break;
+    }
+    ASSIGN_OR_RETURN(const RowFacts facts, report_.rows.Facts(group.rows[i]));
+    StrAppend(&out_, "  ",
+              inputs_.names.size() > 1
+                  ? StrCat(EscapeForTerminal(inputs_.names[facts.dataset]), "  ")
+                  : "",
+              facts.split.empty() ? "" : StrCat(EscapeForTerminal(facts.split), "  "),
+              facts.label < 0 ? "(no label)" : EscapeForTerminal(facts.class_name), "  ",
+              EscapeForTerminal(facts.key),
+              distances != nullptr && i > 0 ? StrCat("  distance ", (*distances)[i]) : "", "\n");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Text::Groups() {
+  size_t shown = 0;
+  for (const CopyGroup& group : report_.exact) {
+    if (shown++ == kShownGroups) break;
+    RETURN_IF_ERROR(Group("copies", group, nullptr));
+  }
+  if (report_.exact.size() > kShownGroups) {
+    StrAppend(&out_, "and ", FormatCount(report_.exact.size() - kShownGroups),
+              " more groups of copies; --json has them all\n");
+  }
+  shown = 0;
+  for (const NearGroup& near : report_.near.groups) {
+    if (shown++ == kShownGroups) break;
+    RETURN_IF_ERROR(Group("alike", near.group, &near.distances));
+  }
+  if (report_.near.groups.size() > kShownGroups) {
+    StrAppend(&out_, "and ", FormatCount(report_.near.groups.size() - kShownGroups),
+              " more groups that look alike; --json has them all\n");
+  }
+  return absl::OkStatus();
+}
+
+// "3 groups: 1 with a label conflict, 2 with leakage".
+std::string Counts(const std::vector<const CopyGroup*>& groups) {
+  uint64_t conflicts = 0, leaks = 0, extra = 0;
+  for (const CopyGroup* group : groups) {
+    conflicts += group->label_conflict ? 1 : 0;
+    leaks += group->leak ? 1 : 0;
+    extra += group->rows.size() - 1;
+  }
+  return StrCat(Counted(groups.size(), "group", "groups"), ", ", FormatCount(extra),
+                " more than one of each; ", FormatCount(conflicts), " with a label conflict, ",
+                FormatCount(leaks), " with leakage");
+}
+
+void Text::Summary() {
+  std::vector<const CopyGroup*> exact, near;
+  for (const CopyGroup& group : report_.exact) exact.push_back(&group);
+  for (const NearGroup& group : report_.near.groups) near.push_back(&group.group);
+  StrAppend(&out_, "copies    ", Counts(exact), "; of ", FormatCount(report_.rows.size()),
+            " samples\n");
+  if (!report_.with_near) return;
+  StrAppend(&out_, "alike     ", Counts(near), "; at most ", report_.distance,
+            " bits of 64 between neighbours\n");
+  StrAppend(&out_, "decoded   ", FormatCount(report_.near.hashed + report_.near.flat), " images; ",
+            FormatCount(report_.near.flat), " of nearly one color left out; ",
+            FormatCount(report_.near.unread.count), " cannot be decoded\n");
+}
+
+void WarnUnread(const UnreadSamples& unread, const char* what, Terminal& terminal) {
+  if (unread.count == 0) return;
+  std::string text = StrCat(Counted(unread.count, "image", "images"), what);
+  for (const std::string& message : unread.messages) StrAppend(&text, "\n  ", message);
+  terminal.Warn(text);
+}
+
+}  // namespace
+
+ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
+  const LookFlags& flags = line.look();
+  if (!flags.near && line.Given("distance")) {
+    return Fail(absl::InvalidArgumentError("--distance is for --near"), terminal);
+  }
+  const absl::StatusOr<Inputs> inputs = Open(line.arguments, terminal);
+  if (!inputs.ok()) return Fail(inputs.status(), terminal);
+  NearProgress counts;
+  Progress progress(terminal);
+  if (flags.near) {
+    progress.Watch([&] {
+      ProgressView view;
+      view.stage = "hashing";
+      view.done = counts.done;
+      view.total = counts.total;
+      view.bytes_in = counts.bytes;
+      view.errors = counts.bad;
+      return view;
+    });
+  }
+  const absl::StatusOr<CopiesReport> report = FindCopies(
+      inputs->datasets, {.near = flags.near, .distance = flags.distance, .jobs = line.run.Jobs()},
+      counts, StopSignal());
+  progress.End();
+  if (!report.ok()) return Fail(report.status(), terminal);
+  WarnUnread(report->unread, " could not be read; believed to be what the index says", terminal);
+  WarnUnread(report->near.unread, " cannot be decoded", terminal);
+  ExitCode code = report->unread.count > 0         ? ExitCode::kDamage
+                  : flags.check && report->found() ? ExitCode::kFound
+                                                   : ExitCode::kDone;
+  absl::Status written;
+  if (!flags.write_list.empty()) {
+    const absl::StatusOr<std::vector<std::string>> keys = KeysToLeaveOut(*report);
+    written = keys.ok() ? WriteList(flags.write_list, *keys) : keys.status();
+    if (written.ok())
+      terminal.Say(StrCat("wrote ", Counted(keys->size(), "key", "keys"), " to ",
+                          EscapeForTerminal(flags.write_list)));
+  }
+  Results results;
+  if (line.json) {
+    written.Update(WriteJson(*report, [&](std::string_view text) { results.Write(text); }));
+  } else if (absl::StatusOr<std::string> text = Text(*report, *inputs).Write(); text.ok()) {
+    results.Write(*text);
+  } else {
+    written.Update(text.status());
+  }
+  if (!written.ok()) code = Worse(code, Fail(written, terminal));
+  return FinishResults(results, code, terminal);
+}
+
+}  // namespace shardpack::cli

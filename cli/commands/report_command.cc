@@ -1,0 +1,134 @@
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/selection.h"
+#include "cli/flags/failure.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/units.h"
+#include "formats/core/manifest.h"
+#include "formats/io/escape.h"
+#include "formats/io/exists.h"
+#include "formats/io/file.h"
+#include "formats/io/status_macros.h"
+#include "validators/looking/dataset_report.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::InvalidArgumentError;
+using absl::StrCat;
+
+// The name of the page's folder; "." if it has none.
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+absl::Status CheckPlace(const std::string& path) {
+  if (path.empty())
+    return InvalidArgumentError("where does the page go? pack report OUT -o report.html");
+  struct stat facts;
+  if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+    return InvalidArgumentError(StrCat("-o ", EscapeForTerminal(path), " is not a file"));
+  ASSIGN_OR_RETURN(const bool in_dataset,
+                   Exists(StrCat(FolderOf(path), "/", std::string(kManifestName))));
+  if (!in_dataset) return absl::OkStatus();
+  return InvalidArgumentError(
+      StrCat("-o ", EscapeForTerminal(path),
+             ": that folder is a dataset, whose manifest would not list the "
+             "page; put it elsewhere"));
+}
+
+// Complete or not at all.
+absl::Status WritePage(const std::string& path, const std::string& html) {
+  const std::string part = StrCat(path, ".part-", ::getpid());
+  RETURN_IF_ERROR(RemoveFile(part));
+  ASSIGN_OR_RETURN(File file, File::CreateExclusive(part));
+  const Bytes bytes = AsBytes(html);
+  absl::Status written = file.Write({&bytes, 1});
+  if (written.ok()) written = file.Close();
+  if (written.ok() && ::rename(part.c_str(), path.c_str()) != 0)
+    written = IoStatus("rename", path, errno);
+  if (!written.ok()) (void)RemoveFile(part);
+  return written;
+}
+
+// Of the dataset, as a person would call it.
+std::string NameOf(const std::vector<std::string>& paths) {
+  std::filesystem::path name(paths[0]);
+  if (!name.has_filename()) name = name.parent_path();
+  std::string text = name.filename().string();
+  if (text.empty() || text == "." || text == "..") text = paths[0];
+  return paths.size() == 1 ? text : StrCat(text, " and ", paths.size() - 1, " more");
+}
+
+absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal) {
+  const LookFlags& flags = line.look();
+  RETURN_IF_ERROR(CheckPlace(flags.out));
+  ReportOptions options;
+  options.name = NameOf(line.arguments);
+  options.thumbs = flags.thumbs;
+  options.max_bytes = flags.max_bytes;
+  options.near = flags.near;
+  options.distance = flags.distance;
+  options.jobs = line.run.Jobs();
+  absl::StatusOr<Dataset> dataset = OpenShown(line.arguments, /*same_labels=*/false, terminal);
+  if (absl::IsDataLoss(dataset.status()) && line.arguments.size() == 1) {
+    const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);
+    if (!manifest.ok()) return dataset.status();
+    return MakeReportOfManifest(*manifest, std::string(dataset.status().message()), options);
+  }
+  RETURN_IF_ERROR(dataset.status());
+  if (dataset->manifest() != nullptr) options.folder = line.arguments[0];
+  NearProgress counts;
+  Progress progress(terminal);
+  progress.Watch([&] {
+    ProgressView view;
+    view.stage = flags.near ? "hashing" : "looking";
+    view.done = counts.done;
+    view.total = counts.total;
+    view.bytes_in = counts.bytes;
+    view.errors = counts.bad;
+    return view;
+  });
+  absl::StatusOr<DatasetReport> report = MakeReport(*dataset, options, counts, StopSignal());
+  progress.End();
+  return report;
+}
+
+}  // namespace
+
+ExitCode RunReportPage(const CommandLine& line, Terminal& terminal) {
+  if (!line.look().near && line.Given("distance"))
+    return Fail(InvalidArgumentError("--distance is for --near"), terminal);
+  const absl::StatusOr<DatasetReport> report = Report(line, terminal);
+  if (!report.ok()) return Fail(report.status(), terminal);
+  const std::string& out = line.look().out;
+  if (const absl::Status written = WritePage(out, report->html); !written.ok())
+    return Fail(written, terminal);
+  if (report->damaged)
+    terminal.Warn("the dataset is damaged; the page says what of it could be read");
+  Results results;
+  if (line.json) {
+    const nlohmann::json json = {{"schema", "shardpack.report/1"},
+                                 {"out", PercentEscape(out)},
+                                 {"bytes", report->html.size()},
+                                 {"damaged", report->damaged}};
+    results.Write(json.dump() + "\n");
+  } else if (!line.quiet) {
+    results.Write(
+        StrCat("wrote ", FormatBytes(report->html.size()), " to ", EscapeForTerminal(out), "\n"));
+  }
+  return FinishResults(results, report->damaged ? ExitCode::kDamage : ExitCode::kDone, terminal);
+}
+
+}  // namespace shardpack::cli

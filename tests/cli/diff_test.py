@@ -1,0 +1,97 @@
+"""`pack diff`."""
+
+import json
+import shutil
+
+import command
+from command import jpeg
+
+
+class DiffTest(command.PackTest):
+
+  def diff(self, *words, **options):
+    return json.loads(self.pack("diff", *words, "--json", **options).stdout)
+
+  def test_the_same_samples_in_every_format(self):
+    self.source()
+    self.pack("src", "-o", "wds")
+    for name in ("tfrecord", "lmdb", "hdf5"):
+      self.pack("convert", "wds", "-o", name, "-f", name, "-q")
+      done = self.pack("diff", "wds", name, "--check")
+      self.assertIn("no sample differs; 20 are the same", done.stdout)
+      self.assertIn(f"option format  webdataset -> {name}", done.stdout)
+    (self.folder / "alone").mkdir()
+    shard = next((self.folder / "wds").glob("*.tar"))
+    shutil.copy(shard, self.folder / "alone/x.tar")
+    done = self.pack("diff", "wds", "alone/x.tar", "--check")
+    self.assertIn("no sample differs", done.stdout)
+    self.assertIn("not compared: names of classes", done.stdout)
+
+  def test_each_change_is_a_line(self):
+    self.source()
+    self.pack("src", "-o", "one", "--no-shuffle")
+    self.write("src/dog/good-0001.jpg", jpeg(500))
+    (self.folder / "src/cat/good-0000.jpg").rename(self.folder / "src/dog/good-0000.jpg")
+    (self.folder / "src/cat/good-0002.jpg").unlink()
+    self.write("src/bird/new.jpg", jpeg(501))
+    self.pack("src", "-o", "two", "--no-shuffle")
+    self.pack("diff", "one", "two")
+    lines = self.pack("diff", "one", "two", "--check", expect=8).stdout.splitlines()
+    self.assertEqual("added 1, removed 1, content 1, relabelled 1, renamed 1; 17 are the same", lines[0])
+    self.assertIn("+ bird/new  train  bird", lines)
+    self.assertIn("- cat/good-0002  train  cat", lines)
+    self.assertTrue(any(line.startswith("M dog/good-0001  ") for line in lines), lines)
+    self.assertIn("L cat/good-0000  cat -> dog", lines)
+    self.assertIn("R cat/good-0000 -> dog/good-0000", lines)
+    self.assertIn("class + bird (0)", lines)
+    self.assertIn("class cat  0 -> 1", lines)
+    diff = self.diff("one", "two")
+    self.assertEqual({"added": 1, "removed": 1, "content": 1, "relabelled": 1, "moved": 0, "renamed": 1, "fields": 0}, diff["counts"])
+    self.assertEqual((20, 20, 17, True), (diff["samples_was"], diff["samples"], diff["same"], diff["differs"]))
+    self.assertEqual(4, len(diff["changes"]))
+    # By source path and by bytes.
+    self.assertEqual(2, self.diff("one", "two", "--by", "path")["counts"]["added"] + self.diff("one", "two", "--by", "path")["counts"]["content"])
+    self.assertEqual(2, self.diff("one", "two", "--by", "hash")["counts"]["added"] + self.diff("one", "two", "--by", "hash")["counts"]["content"])
+
+  def test_splits_and_fields(self):
+    self.source()
+    for i in range(20):
+      self.write(f"src/{('cat', 'dog')[i % 2]}/good-{i:04}.txt", b"words %d" % i)
+    self.pack("src", "-o", "one", "--fields", "txt", "--split", "train=0.5,val=0.5", "--split-by", "random")
+    self.write("src/cat/good-0004.txt", b"other words")
+    self.pack("src", "-o", "two", "--fields", "txt", "--split", "train=0.5,val=0.5", "--split-by", "random", "--seed", "1")
+    split = {name: {row["key"]: row["split"] for row in self.rows(name)} for name in ("one", "two")}
+    moved = sum(split["one"][key] != split["two"][key] for key in split["one"])
+    diff = self.diff("one", "two")
+    self.assertEqual((moved, 1), (diff["counts"]["moved"], diff["counts"]["fields"]))
+    self.assertEqual([{"name": "txt", "lost": 0, "gained": 0, "changed": 1}], diff["fields"])
+    self.assertIn({"name": "seed", "was": "0", "now": "1"}, diff["options"])
+    self.assertIn("F cat/good-0004  txt", self.pack("diff", "one", "two").stdout)
+    self.pack("src", "-o", "three", "--split", "train=0.5,val=0.5", "--split-by", "random", "--seed", "1")
+    self.assertEqual(20, self.diff("two", "three")["fields"][0]["lost"])
+
+  def test_many_changes_and_odd_names(self):
+    for i in range(30):
+      self.write(b"src/cat/\xff%d\x1b.jpg" % i, jpeg(i))
+    self.write("other/cat/a.jpg", jpeg(900))
+    self.write("other/cat/b.jpg", jpeg(901))
+    self.pack("src", "-o", "one")
+    self.pack("other", "-o", "two")
+    text = self.pack("diff", "one", "two").stdout
+    self.assertIn("and 10 more removed; --json has them all", text)
+    self.assertIn("none is in both; --by hash compares by bytes", text)
+    self.assertNotIn("\x1b", text)
+    self.assertEqual(32, len(self.diff("one", "two")["changes"]))
+
+  def test_what_cannot_be_compared(self):
+    self.source(count=4)
+    self.pack("src", "-o", "one")
+    for words in (["one"], ["one", "nowhere"], ["one", "src"], ["one", "one", "one"], ["one", "one", "--by", "name"]):
+      self.pack("diff", *words, expect=2)
+    index = next((self.folder / "one").glob("*.pidx"))
+    index.write_bytes(index.read_bytes()[:-1] + b"x")
+    self.pack("diff", "one", "one", expect=4)
+
+
+if __name__ == "__main__":
+  command.main()

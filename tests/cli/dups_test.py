@@ -1,0 +1,97 @@
+"""`pack dups`."""
+
+import json
+
+import command
+from command import TESTDATA, jpeg
+
+
+class DupsTest(command.PackTest):
+
+  def dups(self, *words, **options):
+    return json.loads(self.pack("dups", *words, "--json", **options).stdout)
+
+  def test_exact_copies_within_and_across(self):
+    self.source(count=20)
+    self.pack("src", "-o", "clean")
+    self.pack("dups", "clean", "--check")
+    self.write("src/cat/again.jpg", jpeg(0))
+    self.write("src/dog/conflict.jpg", jpeg(2))
+    self.pack("src", "-o", "one")
+    lines = self.pack("dups", "one", "--check", expect=8).stdout.splitlines()
+    self.assertEqual("copies, label conflict", lines[0])
+    self.assertEqual({"  train  cat  cat/good-0002", "  train  dog  dog/conflict"}, set(lines[1:3]))
+    self.assertEqual("copies", lines[3])
+    self.assertIn("copies    2 groups, 2 more than one of each; 1 with a label conflict, 0 with leakage; of 22 samples", lines)
+    # Another dataset, of another format.
+    self.write("more/dog/x.jpg", jpeg(5))
+    self.write("more/cat/y.jpg", jpeg(100))
+    self.pack("more", "-o", "two", "-f", "tfrecord")
+    found = self.dups("one", "two", "--write-list", "keys.txt")
+    self.assertEqual([True, False, False], [group["label_conflict"] for group in found["exact"]][:3])
+    across = [group for group in found["exact"] if group["leak"]]
+    self.assertEqual([(0, "dog/good-0005"), (1, "dog/x")], [(each["dataset"], each["key"]) for each in across[0]["samples"]])
+    keys = set((self.folder / "keys.txt").read_text().split())
+    self.assertEqual({"cat/good-0002", "dog/conflict", "dog/good-0005"}, keys - {"cat/again", "cat/good-0000"})
+    self.assertEqual(4, len(keys))
+
+  def test_copies_of_another_split_are_leakage(self):
+    for split, count in (("train", 10), ("val", 3)):
+      for i in range(count):
+        self.write(f"src/{split}/cat/{i}.jpg", jpeg(i if split == "train" else 7 + i))
+    self.pack("src", "-o", "out")
+    found = self.dups("out")
+    self.assertEqual(3, len(found["exact"]))
+    self.assertTrue(all(group["leak"] for group in found["exact"]))
+    self.pack("dups", "out", "--write-list", "keys.txt")
+    # What is in val stays there.
+    keys = (self.folder / "keys.txt").read_text().split()
+    splits = {row["key"]: row["split"] for row in self.rows("out")}
+    self.assertEqual({"train"}, {splits[key] for key in keys})
+    self.assertEqual(3, len(keys))
+
+  def test_near_copies(self):
+    photos = sorted(path for path in TESTDATA.glob("*.jpg") if path.name.startswith("baseline"))
+    self.assertTrue(photos)
+    self.write("src/a/photo.jpg", photos[0].read_bytes())
+    self.write("src/a/comment.jpg", jpeg(1, photos[0].name))
+    self.write("src/b/white.png", command.png(64, 64))
+    self.pack("src", "-o", "out")
+    self.assertEqual([], self.dups("out")["exact"])
+    found = self.dups("out", "--near", "--distance", "0")
+    self.assertEqual([["a/comment", "a/photo"]], [sorted(each["key"] for each in group["samples"]) for group in found["near"]])
+    self.assertEqual((2, 1, 0), (found["hashed"], found["flat"], found["undecodable"]["count"]))
+    text = self.pack("dups", "out", "--near", "--check", expect=8).stdout
+    self.assertIn("alike", text)
+    self.assertIn("distance 0", text)
+    self.assertIn("1 of nearly one color left out", text)
+    foreign = sorted(str(path) for path in (self.folder / "out").glob("*.tar"))
+    self.assertEqual(1, len(self.dups(*foreign, "--near")["near"]))
+
+  def test_every_thread_count_finds_the_same(self):
+    self.source(count=60)
+    self.pack("src", "-o", "out", "--samples-per-shard", "7")
+    one = self.pack("dups", "out", "--near", "--json", "-j", "1").stdout
+    self.assertEqual(one, self.pack("dups", "out", "--near", "--json", "-j", "5").stdout)
+
+  def test_what_cannot_be_read(self):
+    self.source(count=4)
+    self.write("src/cat/again.jpg", jpeg(0))
+    self.write("src/cat/bad.jpg", jpeg(9)[:-200] + b"\xff\xd9")
+    self.pack("src", "-o", "out")
+    done = self.pack("dups", "out", "--near")
+    self.assertIn("cannot be decoded", done.stderr + done.stdout)
+    shard = next((self.folder / "out").glob("*.tar"))
+    data = bytearray(shard.read_bytes())
+    for at in range(1, len(data)):
+      if data[at - 1:at + 1] == b"\xff\xd9":
+        data[at - 40] ^= 1
+    shard.write_bytes(data)
+    self.assertIn("could not be read", self.pack("dups", "out", expect=4).stderr)
+    for words in ([], ["nowhere"], ["out", "--distance", "3"], ["out", "--near", "--distance", "17"]):
+      self.pack("dups", *words, expect=2)
+    self.pack("dups", "out", "--write-list", "nowhere/x", expect=None)
+
+
+if __name__ == "__main__":
+  command.main()

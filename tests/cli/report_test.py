@@ -1,0 +1,190 @@
+"""`pack report`: the page, read by html5lib as browsers read it."""
+
+import base64
+import io
+import json
+import re
+import shutil
+import warnings
+
+import html5lib
+from PIL import Image
+
+import command
+from command import jpeg
+
+ODD = (b"<script>alert(1)</script>", b"\"'&amp;", b"caf\xc3\xa9", b"\xff\xfe", b"line\nend", b"\xe2\x80\xaegnp", b"\xef\xbf\xbe")
+ALLOWED = {"html", "head", "meta", "title", "style", "body", "main", "header", "h1", "h2", "h3", "p", "ul", "li", "section", "div", "table",
+           "tbody", "tr", "th", "td", "figure", "figcaption", "svg", "rect", "img", "span", "footer"}
+
+
+class ReportTest(command.PackTest):
+
+  def page(self, *words, expect=0):
+    self.pack("report", *words, "-o", "report.html", expect=expect)
+    return self.parsed((self.folder / "report.html").read_bytes())
+
+  def parsed(self, html):
+    """Its elements; strictly, so that an error in the markup is one here."""
+    parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
+    with warnings.catch_warnings():
+      warnings.simplefilter("ignore")
+      tree = parser.parse(html)
+    names = {str(element.tag).rpartition("}")[2] for element in tree.iter()}
+    self.assertLessEqual(names, ALLOWED)
+    for element in tree.iter():
+      for name, value in element.attrib.items():
+        self.assertFalse(str(name).startswith("on"), name)
+        if name in ("src", "href"):
+          self.assertTrue(value.startswith("data:image/webp;base64,"), value[:60])
+      if element.tag == "img":
+        self.assertTrue(element.get("alt"))
+        picture = Image.open(io.BytesIO(base64.b64decode(element.get("src").partition(",")[2])))
+        picture.load()
+        self.assertEqual(picture.size, (int(element.get("width")), int(element.get("height"))))
+    policy = [meta.get("content") for meta in tree.iter("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
+    self.assertEqual(["default-src 'none'; img-src data:; style-src 'unsafe-inline'"], policy)
+    return tree
+
+  def section(self, tree, name):
+    found = [section for section in tree.iter("section") if section.get("id") == name]
+    self.assertEqual(1, len(found), name)
+    return found[0]
+
+  def text(self, element):
+    return " ".join("".join(element.itertext()).split())
+
+  def table(self, element):
+    return [[self.text(cell) for cell in row if cell.tag in ("th", "td")] for row in element.iter("tr")]
+
+  def test_shows_what_stats_counts(self):
+    self.source(count=30, classes=("cat", "dog", "ship"))
+    self.write("src/cat/broken.jpg", b"")
+    self.pack("src", "-o", "out", "--split", "train=0.8,val=0.2", "--max-skip", "10%", expect=3)
+    stats = json.loads(self.pack("stats", "out", "--json").stdout)
+    tree = self.page("out")
+    rows = {row[0]: row[1:-1] for row in self.table(self.section(tree, "classes"))}
+    for each in stats["classes"]:
+      self.assertEqual([str(each["splits"]["train"]), str(each["splits"]["val"]), str(each["samples"])], rows[each["name"]][:3])
+    self.assertIn(stats["dataset"], self.text(tree.find("body")))
+    self.assertIn("broken.jpg", self.text(self.section(tree, "skipped")))
+    self.assertEqual(4, len(list(self.section(tree, "sizes").iter("{http://www.w3.org/2000/svg}svg"))))
+    pictures = list(self.section(tree, "pictures").iter("img"))
+    self.assertEqual(3 * 8 + 1, len(pictures))  # and their mean
+    keys = {row["key"] for row in self.rows("out")}
+    self.assertTrue(all(picture.get("alt").partition(",")[0] in keys for picture in pictures[1:]))
+    # The same page again, whatever the threads; nothing else is left behind.
+    first = (self.folder / "report.html").read_bytes()
+    self.page("out", "-j", "1")
+    self.assertEqual(first, (self.folder / "report.html").read_bytes())
+    self.assertEqual(["out", "report.html", "src"], sorted(path.name for path in self.folder.iterdir()))
+    self.assertEqual(0, len(list(self.section(self.page("out", "--thumbs", "0"), "classes").iter("img"))))
+
+  def test_mistakes_that_were_planted(self):
+    for split, count in (("train", 40), ("val", 8)):
+      for i in range(count):
+        self.write(f"src/{split}/{('cat', 'dog')[i % 2]}/{split}{i}.jpg", jpeg(i + (0 if split == "train" else 1000)))
+    self.write("src/train/dog/cat/nested.jpg", jpeg(2000))       # a class folder in another one
+    shutil.copy(self.folder / "src/val/cat/val0.jpg", self.folder / "src/train/cat/leak.jpg")
+    self.write("src/train/bird/only.jpg", jpeg(2001))
+    self.pack("src", "-o", "out")
+    tree = self.page("out")
+    notes = self.text(self.section(tree, "notes"))
+    for note in ("1 image is in several splits", "1 sample of class dog lies in a folder called cat", "1 class of a single sample: bird",
+                 "1 class without samples in split val: bird"):
+      self.assertIn(note, notes)
+    copies = self.section(tree, "copies")
+    self.assertIn("leakage", self.text(copies))
+    self.assertEqual(2, len(list(copies.iter("img"))))
+
+  def test_names_of_any_bytes(self):
+    for i, name in enumerate(ODD):
+      self.write(b"src/" + name.replace(b"/", b"") + b"/x" + name.replace(b"/", b"") + b".jpg", jpeg(i))
+    self.write(b"src/\xff<b>/bad<img src=x onerror=y>.jpg", b"")
+    self.pack("src", "-o", "out<x>", "--max-skip", "50%", expect=3)
+    tree = self.page("out<x>")
+    self.assertIn("out<x>", self.text(tree.find("body/main/header/h1")))
+    shown = self.text(self.section(tree, "classes"))
+    for part in ("<script>alert(1)<script>", "\"'&amp;", "café", "\\xff\\xfe", "line\\x0aend", "\\xe2\\x80\\xaegnp"):
+      self.assertIn(part, shown)
+    self.assertIn("bad<img src=x onerror=y>.jpg", self.text(self.section(tree, "skipped")))
+
+  def test_odd_images(self):
+    self.write("src/a/long.png", command.png(1, 60000))
+    self.write("src/a/wide.png", command.png(60000, 1))
+    for i in range(3):
+      self.write(f"src/b/bad{i}.jpg", jpeg(i)[:-300] + b"\xff\xd9")
+    self.pack("src", "-o", "out", "--verify", "header")
+    tree = self.page("out")
+    pictures = self.section(tree, "pictures")
+    sizes = {(img.get("width"), img.get("height")) for img in pictures.iter("img")}
+    self.assertLessEqual({("1", "64"), ("64", "1")}, sizes)
+    self.source("only", count=2)
+    self.pack("only", "-o", "foreign")
+    shard = str(next((self.folder / "foreign").glob("*.tar")))
+    shutil.move(shard, self.folder / "x.tar")
+    self.section(self.page("x.tar"), "pictures")
+
+  def test_many_classes_fit(self):
+    for i in range(3000):
+      self.write(f"src/class-{i:04}-{'x' * 60}/{i}.png", command.png(8, 8, command.png_chunk(b"tEXt", b"n\0%d" % i)))
+    self.pack("src", "-o", "out", "-q")
+    for most in (300_000, 3_000_000):
+      tree = self.page("out", "--max-bytes", str(most))
+      size = (self.folder / "report.html").stat().st_size
+      self.assertLessEqual(size, most)
+      self.assertGreater(size, most // 3 if most < 1_000_000 else 1_000_000)
+    self.assertIn("The 50 largest and the 50 smallest of 3,000 classes", self.text(self.section(tree, "classes")))
+
+  def test_a_damaged_dataset(self):
+    self.source(count=12)
+    self.pack("src", "-o", "out", "--samples-per-shard", "4")
+    shards = sorted((self.folder / "out").glob("*.tar"))
+    data = bytearray(shards[0].read_bytes())
+    for at in range(1, len(data)):
+      if data[at - 1:at + 1] == b"\xff\xd9":
+        data[at - 40] ^= 1
+    shards[0].write_bytes(data)
+    pictures = self.section(self.page("out"), "pictures")
+    self.assertEqual(4, self.text(pictures).count("its bytes differ from those that were packed"))
+    index = sorted((self.folder / "out").glob("*.pidx"))[1]
+    index.write_bytes(index.read_bytes()[:-1] + b"x")
+    self.assertIn(index.name, self.text(self.section(self.page("out", expect=4), "damage")))
+    shards[2].unlink()
+    tree = self.page("out", expect=4)
+    self.assertIn(shards[2].name, self.text(self.section(tree, "damage")))
+    self.assertIn("12 samples in 3 shards", self.text(tree.find("body")))
+
+  def test_where_the_page_goes(self):
+    self.source(count=2)
+    self.pack("src", "-o", "out")
+    self.pack("report", "out", expect=2)
+    self.assertIn("that folder is a dataset", self.pack("report", "out", "-o", "out/report.html", expect=2).stderr)
+    self.pack("report", "out", "-o", "src", expect=2)
+    self.pack("report", "out", "-o", "nowhere/report.html", expect=6)
+    self.pack("report", "nowhere", "-o", "report.html", expect=2)
+    for words in (["--thumbs", "65"], ["--max-bytes", "1kB"], ["--distance", "3"]):
+      self.pack("report", "out", "-o", "report.html", *words, expect=2)
+    self.assertFalse((self.folder / "report.html").exists())
+    said = json.loads(self.pack("report", "out", "-o", "report.html", "--near", "--json").stdout)
+    self.assertEqual((self.folder / "report.html").stat().st_size, said["bytes"])
+
+  def test_contrast(self):
+    """WCAG 2.2: text of at least 4.5 against the background, in light, dark and print."""
+    self.source(count=2)
+    self.pack("src", "-o", "out")
+    style = "".join(self.page("out").find("head/style").itertext())
+    def luminance(color):
+      parts = [int(color[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+      return sum(weight * (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055)**2.4)
+                 for weight, c in zip((0.2126, 0.7152, 0.0722), parts))
+    schemes = re.findall(r"--back:#(\w{6});--text:#(\w{6});--soft:#(\w{6});--line:#\w{6};--bar:#(\w{6});--alert:#(\w{6})", style)
+    self.assertEqual(3, len(schemes))
+    for back, text, soft, bar, alert in schemes:
+      for color, least in ((text, 4.5), (soft, 4.5), (alert, 4.5), (bar, 3)):
+        low, high = sorted((luminance(back), luminance(color)))
+        self.assertGreaterEqual((high + 0.05) / (low + 0.05), least, (back, color))
+
+
+if __name__ == "__main__":
+  command.main()

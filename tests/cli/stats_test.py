@@ -1,0 +1,100 @@
+"""`pack stats` and what `pack info` counts."""
+
+import json
+
+import command
+from command import jpeg
+
+
+class StatsTest(command.PackTest):
+
+  def stats(self, *words, **options):
+    return json.loads(self.pack("stats", *words, "--json", **options).stdout)
+
+  def words(self, text):
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+  def test_of_a_dataset(self):
+    self.source(count=30)
+    self.write("src/cat/broken.jpg", b"")
+    self.pack("src", "-o", "out", "--split", "train=0.8,val=0.2", "--max-skip", "10%", expect=3)
+    stats = self.stats("out")
+    rows = self.rows("out")
+    self.assertEqual((30, 1), (stats["samples"], stats["skipped_inputs"]["count"]))
+    self.assertEqual(self.manifest()["splits"], {split["name"]: split["samples"] for split in stats["splits"]})
+    for each in stats["classes"]:
+      for split, count in each["splits"].items():
+        self.assertEqual(count, sum(row["class"] == each["name"] and row["split"] == split for row in rows))
+    self.assertEqual(max(row["bytes"] for row in rows), stats["bytes"]["quantiles"]["100"])
+    self.assertEqual({"jpg": 30}, stats["images"]["formats"])
+    self.assertEqual(stats["dataset"], json.loads(self.pack("info", "out", "--json").stdout)["dataset"])
+    text = self.words(self.pack("stats", "out", env={"LC_ALL": "C"}).stdout)
+    self.assertIn("samples 30 in 2 shards of webdataset, layout ustar", text)
+    self.assertIn("class train val samples share", text)
+    self.assertIn(f"cat {stats['classes'][0]['splits']['train']} {stats['classes'][0]['splits']['val']} 15 50.0 % " + 24 * "#", text)
+    self.assertIn("skipped 1: 1 empty; listed in skipped.jsonl", text)
+    self.assertIn("width 40 40 40 40 40 40 40 40 40 #", text)
+
+  def test_every_format_and_foreign_shards_say_the_same(self):
+    self.source()
+    self.pack("src", "-o", "wds")
+    expected = self.stats("wds")
+    same = ("samples", "classes", "bytes", "width", "aspect", "copies", "notes")
+    for name in ("tfrecord", "lmdb", "hdf5"):
+      self.pack("convert", "wds", "-o", name, "-f", name, "-q")
+      got = self.stats(name)
+      self.assertEqual({key: expected[key] for key in same}, {key: got[key] for key in same}, name)
+    shards = sorted(str(path) for path in (self.folder / "wds").glob("*.tar"))
+    for path in (self.folder / "wds").glob("*"):
+      if path.suffix != ".tar":
+        path.unlink()
+    foreign = self.stats(*shards)
+    self.assertFalse(foreign["manifest"])
+    self.assertEqual(expected["bytes"], foreign["bytes"])
+    self.assertEqual(expected["width"], foreign["width"])
+    self.assertEqual(expected["images"]["pixels"], foreign["images"]["pixels"])
+    self.assertEqual([10, 10], [each["samples"] for each in foreign["classes"]])
+
+  def test_what_is_suspicious(self):
+    self.source(count=40)
+    self.pack("src", "-o", "clean")
+    self.pack("stats", "clean", "--check")
+    # A class of one image, a class folder within another, an image under two classes.
+    self.write("src/rare/1.jpg", jpeg(100))
+    self.write("src/cat/dog/2.jpg", jpeg(101))
+    self.write("src/dog/copy.jpg", jpeg(0))
+    self.pack("src", "-o", "out")
+    done = self.pack("stats", "out", "--check", expect=8)
+    for line in ("look at 1 image is packed under several classes", "look at 1 sample of class cat lies in a folder called dog",
+                 "look at 1 class of a single sample: rare", "copies 1 sample is a copy of another; pack dups names them"):
+      self.assertIn(line, self.words(done.stdout))
+    ids = [note["id"] for note in self.stats("out")["notes"]]
+    self.assertEqual(["label-conflict", "folder-of-another-class", "single-sample-class"], ids)
+    self.pack("stats", "out")
+
+  def test_odd_names_and_many_classes(self):
+    for i in range(25):
+      self.write(f"src/class {i:02}/x.jpg", jpeg(i))
+    self.write(b"src/\xff<script>\x1b[1m/x.jpg", jpeg(100))
+    self.pack("src", "-o", "out")
+    text = self.pack("stats", "out").stdout
+    self.assertIn("and 6 smaller classes; --json has them all", text)
+    self.assertNotIn("\x1b", text)
+    self.assertEqual(26, len(self.stats("out")["classes"]))
+    self.assertIn("%FF<script>%1B[1m", [each["name"] for each in self.stats("out")["classes"]])
+
+  def test_what_cannot_be_looked_at(self):
+    self.source()
+    self.pack("src", "-o", "out")
+    index = next((self.folder / "out").glob("*.pidx"))
+    whole = index.read_bytes()
+    index.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+    self.assertIn(index.name, self.pack("stats", "out", expect=4).stderr)
+    self.pack("info", "out", "--json", expect=4)  # it needs the fields of the first shard
+    self.pack("stats", "nowhere", expect=2)
+    self.pack("stats", "src", expect=2)
+    self.pack("stats", expect=2)
+
+
+if __name__ == "__main__":
+  command.main()

@@ -1,0 +1,143 @@
+#include "validators/looking/copies_report.h"
+
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/escape.h"
+#include "formats/io/resources.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+using nlohmann::json;
+
+// Adds the rows of the first dataset that go.
+absl::Status Leave(const SampleRows& rows, const CopyGroup& group, std::set<uint64_t>& out) {
+  const Dataset& dataset = rows.datasets()[0];
+  std::vector<uint64_t> own;
+  for (const uint64_t row : group.rows) {
+    // What another group has left out needs no partner any more.
+    if (rows.DatasetOf(row) == 0 && !out.contains(row)) own.push_back(row);
+  }
+  const bool elsewhere = rows.DatasetOf(group.rows.back()) != 0;
+  uint64_t stays = rows.size();
+  if (!group.label_conflict && !elsewhere && !own.empty()) {
+    const auto order = [&](uint64_t row) {
+      const DatasetShard& shard = dataset.shards()[dataset.Locate(row).shard];
+      return std::make_tuple(dataset.size(shard.split), row);
+    };
+    stays = *std::min_element(own.begin(), own.end(),
+                              [&](uint64_t a, uint64_t b) { return order(a) < order(b); });
+  }
+  for (const uint64_t row : own) {
+    if (row != stays) out.insert(row);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<json> ToObject(const SampleRows& rows, const CopyGroup& group,
+                              const std::vector<int>* distances) {
+  json samples = json::array();
+  for (size_t i = 0; i < group.rows.size(); ++i) {
+    ASSIGN_OR_RETURN(const RowFacts facts, rows.Facts(group.rows[i]));
+    json sample = {{"dataset", facts.dataset},
+                   {"key", PercentEscape(facts.key)},
+                   {"path", PercentEscape(facts.source_path)},
+                   {"split", PercentEscape(facts.split)},
+                   {"class", facts.label < 0 ? json() : json(PercentEscape(facts.class_name))},
+                   {"bytes", facts.bytes},
+                   {"shard", PercentEscape(facts.shard)},
+                   {"record", facts.at.record}};
+    if (distances != nullptr) sample["distance"] = (*distances)[i];
+    samples.push_back(std::move(sample));
+  }
+  return json{{"label_conflict", group.label_conflict},
+              {"leak", group.leak},
+              {"samples", std::move(samples)}};
+}
+
+absl::Status Fill(const CopiesOptions& options, NearProgress& progress,
+                  const std::atomic<int>& stop, CopiesReport& report) {
+  ASSIGN_OR_RETURN(report.exact, FindExactCopies(report.rows));
+  RETURN_IF_ERROR(CompareBytes(report.rows, report.exact, stop, report.unread));
+  if (!options.near) return absl::OkStatus();
+  ASSIGN_OR_RETURN(report.near,
+                   FindNearCopies(report.rows, {.distance = options.distance}, progress, stop));
+  return absl::OkStatus();
+}
+
+json ToObject(const UnreadSamples& unread) {
+  json messages = json::array();
+  for (const std::string& message : unread.messages) messages.push_back(PercentEscape(message));
+  return {{"count", unread.count}, {"messages", std::move(messages)}};
+}
+
+}  // namespace
+
+absl::StatusOr<CopiesReport> FindCopies(std::span<const Dataset> datasets,
+                                        const CopiesOptions& options, NearProgress& progress,
+                                        const std::atomic<int>& stop) {
+  CopiesReport report{SampleRows(datasets), options.near, options.distance, {}, {}, {}};
+  tbb::task_arena arena(options.jobs > 0 ? options.jobs : AvailableCores());
+  RETURN_IF_ERROR(arena.execute([&] { return Fill(options, progress, stop, report); }));
+  return report;
+}
+
+absl::StatusOr<std::vector<std::string>> KeysToLeaveOut(const CopiesReport& report) {
+  std::set<uint64_t> out;
+  for (const CopyGroup& group : report.exact) RETURN_IF_ERROR(Leave(report.rows, group, out));
+  for (const NearGroup& near : report.near.groups)
+    RETURN_IF_ERROR(Leave(report.rows, near.group, out));
+  std::vector<std::string> keys;
+  for (const uint64_t row : out) {
+    ASSIGN_OR_RETURN(const RowFacts facts, report.rows.Facts(row));
+    keys.push_back(facts.key);
+  }
+  return keys;
+}
+
+absl::Status WriteJson(const CopiesReport& report,
+                       const std::function<void(std::string_view)>& write) {
+  json datasets = json::array();
+  for (const Dataset& dataset : report.rows.datasets())
+    datasets.push_back(
+        {{"dataset", IdentityText(dataset.identity())}, {"samples", dataset.size()}});
+  json head = {{"schema", "shardpack.dups/1"},
+               {"datasets", std::move(datasets)},
+               {"samples", report.rows.size()},
+               {"unread", ToObject(report.unread)},
+               {"hash", report.with_near ? json("phash 64") : json()}};
+  if (report.with_near) {
+    head["distance"] = report.distance;
+    head["hashed"] = report.near.hashed;
+    head["flat"] = report.near.flat;
+    head["undecodable"] = ToObject(report.near.unread);
+  }
+  std::string text = head.dump();
+  text.pop_back();
+  write(text + ",\"exact\":[");
+  std::string comma = "\n";
+  for (const CopyGroup& group : report.exact) {
+    ASSIGN_OR_RETURN(const json object, ToObject(report.rows, group, nullptr));
+    write(comma + object.dump());
+    comma = ",\n";
+  }
+  write("],\"near\":[");
+  comma = "\n";
+  for (const NearGroup& near : report.near.groups) {
+    ASSIGN_OR_RETURN(const json object, ToObject(report.rows, near.group, &near.distances));
+    write(comma + object.dump());
+    comma = ",\n";
+  }
+  write("]}\n");
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack

@@ -1,0 +1,64 @@
+#include "validators/looking/stats_notes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+
+namespace shardpack {
+namespace {
+
+using absl::StrCat;
+
+constexpr std::array<std::string_view, static_cast<size_t>(NoteKind::kCount)> kIds = {
+    "label-conflict",          "split-leak",  "copies",
+    "folder-of-another-class", "empty-class", "missing-in-split",
+    "single-sample-class",     "unlabelled",  "partial-field"};
+
+// "1 class", "2 classes".
+std::string Counted(uint64_t count, std::string_view one, std::string_view many) {
+  const std::string_view word = count == 1 ? one : many;
+  return StrCat(count, " ", absl::string_view(word.data(), word.size()));
+}
+
+}  // namespace
+
+std::string_view NoteId(NoteKind kind) { return kIds[static_cast<size_t>(kind)]; }
+
+std::string NoteText(const StatsNote& note,
+                     const std::function<std::string(std::string_view)>& escape) {
+  std::string names;
+  for (const std::string& name : note.names)
+    absl::StrAppend(&names, names.empty() ? "" : ", ", escape(name));
+  if (note.count > note.names.size()) absl::StrAppend(&names, ", ...");
+  const auto name = [&](size_t n) { return n < note.names.size() ? escape(note.names[n]) : ""; };
+  const std::string classes = Counted(note.count, "class", "classes");
+  switch (note.kind) {
+    case NoteKind::kLabelConflict:
+      return StrCat(Counted(note.count, "image is", "images are"), " packed under several classes");
+    case NoteKind::kLeak:
+      return StrCat(Counted(note.count, "image is", "images are"), " in several splits");
+    case NoteKind::kCopies:
+      return StrCat(Counted(note.count, "image is", "images are"),
+                    " in one class and split more than once");
+    case NoteKind::kMisplacedFolder:
+      return StrCat(Counted(note.count, "sample", "samples"), " of class ", name(0),
+                    note.count == 1 ? " lies" : " lie", " in a folder called ", name(1));
+    case NoteKind::kEmptyClass:
+      return StrCat(classes, " without samples: ", names);
+    case NoteKind::kMissingInSplit:
+      return StrCat(classes, " without samples in split ", escape(note.split), ": ", names);
+    case NoteKind::kSingleSampleClass:
+      return StrCat(classes, " of a single sample: ", names);
+    case NoteKind::kUnlabelled:
+      return StrCat(Counted(note.count, "sample has", "samples have"),
+                    " no label, though others have one");
+    case NoteKind::kPartialField:
+      return StrCat(Counted(note.count, "sample lacks", "samples lack"), " the field ", name(0));
+    case NoteKind::kCount:
+      break;
+  }
+  return "";
+}
+
+}  // namespace shardpack

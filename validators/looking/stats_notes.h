@@ -1,0 +1,49 @@
+// StatsNote: something about a dataset that is rarely meant: a class without samples, an image in
+// two splits.
+//
+//   for (const StatsNote& note : stats.notes) std::cout << NoteText(note, EscapeForTerminal) << '\n';
+//
+// Lifetime: owns its names.
+// Thread-safety: plain values; NoteText is pure.
+// Errors: none.
+#ifndef SHARDPACK_VALIDATORS_LOOKING_STATS_NOTES_H_
+#define SHARDPACK_VALIDATORS_LOOKING_STATS_NOTES_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardpack {
+
+enum class NoteKind : uint8_t {
+  kLabelConflict,      // count: images that are packed under several classes
+  kLeak,               // count: images that are in several splits
+  kCopies,             // count: images that are there more than once, within one split and class
+  kMisplacedFolder,    // names: the label's class, the folder's; count: samples
+  kEmptyClass,         // names: classes; count: classes
+  kMissingInSplit,     // the same, and split
+  kSingleSampleClass,  // the same as kEmptyClass
+  kUnlabelled,         // count: samples without a label, though others have one
+  kPartialField,       // names: the field; count: samples without it
+  kCount,              // not a kind
+};
+
+struct StatsNote {
+  NoteKind kind = NoteKind::kLabelConflict;
+  uint64_t count = 0;
+  std::string split = {};
+  std::vector<std::string> names = {};  // at most kMostNames
+  static constexpr size_t kMostNames = 5;
+};
+
+// "empty-class"; never changes.
+std::string_view NoteId(NoteKind kind);
+// One sentence without a full stop; names go through `escape`.
+std::string NoteText(const StatsNote& note,
+                     const std::function<std::string(std::string_view)>& escape);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_VALIDATORS_LOOKING_STATS_NOTES_H_
