@@ -23,7 +23,8 @@ namespace {
 // Prints a dataset that is already published: an earlier commit may have been killed right after.
 ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Terminal& terminal) {
   const auto begin = std::chrono::steady_clock::now();
-  const absl::StatusOr<std::string> notice = OutputDir::FinishPublished(line.arguments[0]);
+  const absl::StatusOr<std::string> notice =
+      OutputDir::FinishPublished(line.arguments[0], /*with_others=*/true);
   if (!notice.ok()) return Fail(notice.status(), terminal);
   if (!notice->empty()) terminal.Warn(*notice);
   absl::Status status = CheckPublishedFiles(line.arguments[0], manifest);

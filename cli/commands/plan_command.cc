@@ -176,9 +176,9 @@ absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) 
   const size_t base = plan.rfind('/') + 1;
   const std::string path = StrCat(plan.substr(0, base), ".", plan.substr(base), ".pack-part");
   ASSIGN_OR_RETURN(const bool there, Exists(path));
-  const absl::Status busy =
-      absl::AbortedError(StrCat("another run of pack is writing the plan ", EscapeForTerminal(plan),
-                                " (", EscapeForTerminal(path), ")"));
+  const absl::Status busy = absl::FailedPreconditionError(
+      StrCat("another run of pack is writing the plan ", EscapeForTerminal(plan), " (",
+             EscapeForTerminal(path), ")"));
   if (there) {
     ASSIGN_OR_RETURN(const bool removed, RemoveLeftover(path));
     if (!removed) return busy;
@@ -213,16 +213,16 @@ absl::Status Write(const Plan& plan, const std::string& path) {
 
 // Prints the commands that build the plan with two workers; any other division works.
 void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
-  const size_t shards = plan.shards().size(), half = (shards + 1) / 2;
+  const size_t shards = plan.shards().size(), workers = std::min<size_t>(shards, 2);
   const std::string out = ShellQuoted(!line.pack().out.empty() ? line.pack().out
                                       : line.arguments.empty() ? std::string("shards")
                                                                : OutFor(line.arguments[0]));
   std::string text =
-      StrCat("The plan is in ", EscapeForTerminal(line.pack().write_plan),
-             ". Workers build its shards 0-", shards - 1, ", each a range of its own, as in");
-  for (size_t first = 0; first < shards; first += half) {
+      StrCat("The plan is in ", EscapeForTerminal(line.pack().write_plan), ". Workers build its ",
+             Counted(shards, "shard", "shards"), ", each a part of its own, as in");
+  for (size_t part = 1; part <= workers; ++part) {
     StrAppend(&text, "\n  ", TypedProgram(), " build --plan ", ShellQuoted(line.pack().write_plan),
-              " -o ", out, " --shards-range ", first, "-", std::min(first + half, shards) - 1);
+              " -o ", out, " --worker ", part, "/", workers);
   }
   terminal.Say(StrCat(text, "\nand one of them at the end:\n  ", TypedProgram(), " commit ", out));
 }

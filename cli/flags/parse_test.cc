@@ -96,8 +96,7 @@ TEST(Parse, ValuesArriveWhereTheyBelong) {
   EXPECT_FALSE(line.run.fsync);
   EXPECT_EQ(line.pack().request.plan.split_by, SplitBy::kStratified);
   EXPECT_EQ(line.pack().request.plan.key, KeyMode::kIndex);
-  EXPECT_EQ(line.pack().output.shards_range,
-            std::pair(size_t{2}, size_t{6}));  // both ends included
+  EXPECT_EQ(line.pack().worker.range, std::pair(size_t{2}, size_t{6}));  // both ends included
   EXPECT_EQ(line.pack().request.plan.verify, ProbeLevel::kHeader);
   ASSERT_TRUE(line.run.expect.has_value());
   EXPECT_EQ(line.pack().request.plan.sidecar_indexes, Words{"dali"});
