@@ -54,8 +54,8 @@ absl::StatusOr<ShardChoice::Choice> ShardChoice::Next(std::span<const uint32_t> 
 
 absl::Status ShardChoice::Held(std::span<const uint32_t> waiting) {
   const std::set<uint32_t> shards(waiting.begin(), waiting.end());
-  return absl::AbortedError(
-      absl::StrCat("other workers hold ", shards.size(), " of the shards: ", ShardList(shards)));
+  return absl::AbortedError(absl::StrCat("other workers hold ", shards.size(),
+                                         " of the shards: ", ShardList(shards, 20)));
 }
 
 }  // namespace shardpack

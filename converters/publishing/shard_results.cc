@@ -18,7 +18,9 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kNamed = 5;
+constexpr size_t kNamed = 5, kNamedRanges = 20;
+// Of a list of shards on a command line.
+constexpr size_t kMaxListBytes = 500;
 
 std::span<const int64_t> FieldTimes(const Listing& listing, uint64_t row) {
   const size_t fields = listing.field_mtime_ns.empty() ? 0 : listing.fields.size();
@@ -202,7 +204,7 @@ bool LacksWhatMayBeBack(const ShardResult& result) {
   return std::any_of(result.skips.begin(), result.skips.end(), MayBeBack);
 }
 
-std::string ShardList(const std::set<uint32_t>& shards) {
+std::string ShardList(const std::set<uint32_t>& shards, size_t most) {
   std::vector<std::string> ranges;
   for (auto at = shards.begin(); at != shards.end();) {
     const uint32_t first = *at;
@@ -210,19 +212,24 @@ std::string ShardList(const std::set<uint32_t>& shards) {
     while (++at != shards.end() && *at == last + 1) ++last;
     ranges.push_back(first == last ? absl::StrCat(first) : absl::StrCat(first, "-", last));
   }
-  return absl::StrJoin(ranges, ",");
+  const size_t more = ranges.size() - std::min(ranges.size(), most);
+  ranges.resize(ranges.size() - more);
+  return absl::StrCat(absl::StrJoin(ranges, ","),
+                      more > 0 ? absl::StrCat(" and ", more, " more ranges") : "");
 }
 
 std::string HowToBuild(const std::string& dataset, const Plan& plan,
-                       const std::set<uint32_t>& shards) {
+                       const std::set<uint32_t>& shards, bool missing) {
   const std::string folder = ShellQuoted(dataset), plan_file = ShellQuoted(dataset + "/.pack/plan");
+  const std::string list = ShardList(shards);
   // Workers may have been given another path to the source.
   const std::string& root = plan.listing().root;
   const bool source_is_here = Exists(root).value_or(true);
-  std::string text = absl::StrCat(
-      "\nThese are built by\n  ", TypedProgram(), " build ", source_is_here ? "" : "SRC ",
-      "--plan ", plan_file, " -o ", folder, " --shards ", ShardList(shards),
-      "\nand when all are built:\n  ", TypedProgram(), " commit ", folder);
+  std::string text =
+      absl::StrCat("\nThese are built by\n  ", TypedProgram(), " build ",
+                   source_is_here ? "" : "SRC ", "--plan ", plan_file, " -o ", folder,
+                   missing && list.size() > kMaxListBytes ? " --join" : " --shards " + list,
+                   "\nand when all are built:\n  ", TypedProgram(), " commit ", folder);
   if (!source_is_here) {
     absl::StrAppend(&text, "\nwith SRC the folder of the source, which is not at ",
                     EscapeForTerminal(root), " here");
@@ -241,7 +248,7 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
   std::set<uint32_t> missing = to_build;
   for (const auto& [shard, why] : states.damaged) missing.erase(shard);
   if (!missing.empty())
-    absl::StrAppend(&text, "\n  missing ", missing.size(), ": ", ShardList(missing));
+    absl::StrAppend(&text, "\n  missing ", missing.size(), ": ", ShardList(missing, kNamedRanges));
   if (!states.damaged.empty()) {
     absl::StrAppend(&text, "\n  damaged ", states.damaged.size(), ":");
     size_t named = 0;
@@ -251,7 +258,7 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     }
     if (named > kNamed) absl::StrAppend(&text, "; and ", named - kNamed, " more");
   }
-  absl::StrAppend(&text, HowToBuild(dataset, plan, to_build));
+  absl::StrAppend(&text, HowToBuild(dataset, plan, to_build, states.damaged.empty()));
   return states.damaged.empty() ? absl::AbortedError(text) : absl::DataLossError(text);
 }
 

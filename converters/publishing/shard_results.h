@@ -14,6 +14,7 @@
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -69,12 +70,14 @@ bool MayBeBack(const Skip& skip);
 // Such a shard is built again.
 bool LacksWhatMayBeBack(const ShardResult& result);
 
-// "7-8,21".
-std::string ShardList(const std::set<uint32_t>& shards);
+// "7-8,21", or with more than so many ranges "7-8,21 and 5 more ranges".
+std::string ShardList(const std::set<uint32_t>& shards,
+                      size_t most = std::numeric_limits<size_t>::max());
 
 // The commands that build these shards (at least one) and publish all.
+// `missing`: none of them was built, so that they need not be named.
 std::string HowToBuild(const std::string& dataset, const Plan& plan,
-                       const std::set<uint32_t>& shards);
+                       const std::set<uint32_t>& shards, bool missing = false);
 
 // Why nothing can be published, with the commands that build what is missing. DataLoss when shards
 // are damaged, else Aborted.
