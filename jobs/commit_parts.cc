@@ -36,17 +36,8 @@ absl::StatusOr<CommittedParts> CommitParts(const std::string& out, const OutputO
   if (!plan.ok()) return OutputDir::DamagedPlan(out, plan.status());
   OutputOptions only_commit = output;
   only_commit.only_commit = true;
-  absl::StatusOr<RunReport> report = CommitAll(*plan, out, only_commit, options, pool);
-  if (!report.ok()) {
-    // Another commit may have published the same meanwhile, and removed what this one worked with.
-    absl::StatusOr<Manifest> manifest = Manifest::Read(out);
-    if (!manifest.ok() || manifest->plan_digest != plan->digest()) return report.status();
-    if (options.expect && *options.expect != manifest->Identity()) return report.status();
-    report = RunReport{};
-    report->manifest = *std::move(manifest);
-    report->already_complete = true;
-  }
-  return CommittedParts{*std::move(plan), *std::move(report)};
+  ASSIGN_OR_RETURN(RunReport report, CommitAll(*plan, out, only_commit, options, pool));
+  return CommittedParts{*std::move(plan), std::move(report)};
 }
 
 }  // namespace shardpack

@@ -153,9 +153,8 @@ Status StoreShardsRange(Text text, Line& line) {
 Status StoreShards(Text text, Line& line) {
   line.pack().worker.shards = text;
   if (text.find_first_of(",-") != std::string::npos) return absl::OkStatus();
-  const absl::StatusOr<uint64_t> count = ParseCount(text);
-  // Shard 0 exists, a dataset of 0 shards does not: CheckWords.
-  return Keep(count, &Request(line).plan.shards);
+  // Shard 0 exists, a dataset of 0 shards does not: see CheckWords.
+  return Keep(ParseCount(text), &Request(line).plan.shards);
 }
 
 Status StoreWorker(Text text, Line& line) {
@@ -321,7 +320,7 @@ constexpr Flag kFlags[] = {
      "this many shards in all, whatever their size",
      [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &Request(l).plan.shards); }},
     {"shards", 0, kValue, "N|LIST", "", nullptr, "Output", In(Verb::kBuild), true,
-     "this many shards in all, whatever their size; with --plan: only these shards, as in 3,7-9",
+     "how many shards; with --plan: which ones, as in 3,7-9",
      StoreShards},
     {"key", 0, kValue, "auto|path|index", "auto", nullptr, "Output", kMaking, false,
      "how samples are named: by their path, by number, or by path where every reader takes it",

@@ -204,7 +204,12 @@ TEST(Parse, PixelsAreStored) {
 
 TEST(Parse, ValuesAreChecked) {
   const Words bad[] = {{"--shard-size", "0"},
-                       {"--shards", "0"},
+                       {"--shards", "x"},
+                       {"--worker", "0/4"},
+                       {"--worker", "5/4"},
+                       {"--worker", "2"},
+                       {"--stale-after", "0"},
+                       {"--takeover", "later"},
                        {"-j", "0"},
                        {"-j", "x"},
                        {"--memory", "0%"},

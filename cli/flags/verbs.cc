@@ -53,16 +53,15 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "--overwrite, ...) is for build. Workers then share the plan: `pack build --plan photos.plan "
      "-o "
      "OUT\n"
-     "--worker 1/4` packs the first quarter of the shards, and with --join then helps the others; "
-     "`pack\n"
-     "commit OUT` publishes the result. --slurm and --k8s write the jobs for a cluster.",
+     "--worker 1/4` packs a quarter of the shards, and with --join then helps the others; `pack "
+     "commit\n"
+     "OUT` publishes the result.",
      kPlanCodes},
     {Verb::kStatus, "status", "Say how far the workers are that build a plan in a folder", "OUT", 1,
      1, "pack status shards/",
-     "Exit code 0 says that all shards are done, or the dataset is published; 7 that some are not. "
-     "A worker\n"
-     "is called stale if it has ended or stands still; its shards are taken over by others that "
-     "--join.",
+     "Exit code 0: all shards are done, or the dataset is published; 7: some are not. A shard is "
+     "stale if\n"
+     "the worker that holds it has ended or stands still; others that --join take it over.",
      kStatusCodes},
     {Verb::kCommit, "commit", "Publish a dataset whose shards were built by workers", "OUT", 1, 1,
      "pack commit shards/",

@@ -25,8 +25,8 @@ using Kind = OwnedFolder::Kind;
 
 constexpr std::string_view kLockSuffix = ".lock";
 // Found in stages besides the dataset's files: from builds, `pack repair`, and writers of sidecars.
-constexpr std::array<std::string_view, 6> kScratch = {
-    "of-the-run", "rebuilt", "energon-index.sqlite", "beat", "tried", "tried-link"};
+constexpr std::array<std::string_view, 7> kScratch = {
+    "of-the-run", "rebuilt", "energon-index.sqlite", "beat", "lease", "tried", "tried-link"};
 // More than any beat, lease or note of a failure holds.
 constexpr uint64_t kMaxNoteBytes = uint64_t{1} << 20;
 constexpr std::string_view kRebuilding =

@@ -1,7 +1,7 @@
 #include "converters/publishing/shard_claims.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <unistd.h>
 
 #include <array>
 #include <optional>
@@ -15,6 +15,7 @@
 namespace shardpack {
 namespace {
 
+constexpr std::string_view kStagedLease = "lease";
 constexpr uint64_t kMaxOwnerBytes = 256, kMaxFailureBytes = 64 << 10;
 // More generations than any number of dead holders leaves.
 constexpr uint32_t kMaxGenerations = 1'000'000;
@@ -43,18 +44,25 @@ absl::StatusOr<std::unique_ptr<ShardClaims>> ShardClaims::Create(const std::stri
   return claims;
 }
 
-absl::StatusOr<bool> ShardClaims::Create(uint32_t shard, uint32_t generation) const {
-  const std::string path = folder_.PathOf(LeaseName(shard, generation));
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (fd < 0) {
-    if (errno != EEXIST) return IoStatus("create", path, errno);
-    return false;
-  }
-  File file(fd, path);
-  // A lease without a readable name is one whose holder is not known; it grows stale, too.
+// The file that leases are links to: none of them is ever seen half written.
+absl::Status ShardClaims::WriteName() const {
+  const std::string name = stage_.NameOf(kStagedLease);
+  RETURN_IF_ERROR(folder_.RemoveFile(name));
+  ASSIGN_OR_RETURN(File file, File::CreateExclusive(folder_.PathOf(name)));
   RETURN_IF_ERROR(file.Write(std::array{AsBytes(stage_.owner())}));
-  RETURN_IF_ERROR(file.Close());
-  return true;
+  return file.Close();
+}
+
+absl::StatusOr<bool> ShardClaims::Create(uint32_t shard, uint32_t generation) const {
+  const std::string path = folder_.PathOf(LeaseName(shard, generation)),
+                    name = stage_.PathOf(kStagedLease);
+  if (::link(name.c_str(), path.c_str()) == 0) return true;
+  if (errno == EMLINK) {  // that file has as many names as it may have
+    RETURN_IF_ERROR(WriteName());
+    if (::link(name.c_str(), path.c_str()) == 0) return true;
+  }
+  if (errno != EEXIST) return IoStatus("link", path, errno);
+  return false;
 }
 
 absl::StatusOr<std::string> ShardClaims::ReadOwner(uint32_t shard, uint32_t generation) const {

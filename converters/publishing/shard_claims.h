@@ -5,9 +5,9 @@
 //   claims->SetFinished(7, 1000);                   // published, 1,000 rows
 //
 // A lease only saves work, and never protects data: two builders of one shard make the same bytes,
-// and a published file is never replaced. A claim creates `.pack/lease/000/000007.1` exclusively;
-// when its holder is dead, the next generation, `.2`, so that one worker wins each. Leases stay
-// until the commit.
+// and a published file is never replaced. A claim links a file with the name of this run to
+// `.pack/lease/000/000007.1`, which must not exist; when its holder is dead, the next generation,
+// `.2`, so that one worker wins each. Leases stay until the commit.
 //
 // Lifetime: borrows the stage. The destructor says that this run has ended, so that others need not
 // wait for its leases to grow stale.
@@ -66,6 +66,7 @@ class ShardClaims {
       : folder_(std::move(folder)), stage_(stage), options_(options) {}
   // Creates the lease; false if it exists.
   absl::StatusOr<bool> Create(uint32_t shard, uint32_t generation) const;
+  absl::Status WriteName() const;
   absl::StatusOr<std::string> ReadOwner(uint32_t shard, uint32_t generation) const;
   void SetHeld(uint32_t shard);
   BeatFacts Facts() const;
