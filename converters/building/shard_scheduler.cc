@@ -103,7 +103,10 @@ void ShardScheduler::IssueChunks(const std::atomic<int>& stop) {
     for (const auto& shard : open_) {
       if (!shard->failed && shard->next < shard->end) issuing.push_back(shard);
     }
-    if (issuing.size() < max_open && !waiting_.empty() && Clock::now() >= next_look_) {
+    // What this worker holds, and has not published, the others cannot build.
+    const bool hoards = out_.claims() != nullptr && open_.size() > max_open;
+    const bool may_open = issuing.size() < max_open && !hoards && Clock::now() >= next_look_;
+    if (may_open && !waiting_.empty()) {
       lock.unlock();
       absl::Status opened = OpenNext();
       lock.lock();
@@ -455,10 +458,13 @@ void ShardScheduler::Report(ShardResult result) {
 }
 
 void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {
+  // With other bytes than those of another worker, a second attempt would only find these.
+  const bool differs = out_.claims() != nullptr && absl::IsDataLoss(status) &&
+                       out_.FinishedByOther(shard.number).value_or(std::nullopt).has_value();
   std::unique_lock lock(mutex_);
   shard.Fail();
   // No second attempt where it cannot help: no space, or a sample that the format refuses.
-  const bool again = (absl::IsUnavailable(status) || absl::IsDataLoss(status)) &&
+  const bool again = (absl::IsUnavailable(status) || absl::IsDataLoss(status)) && !differs &&
                      attempts_[shard.number] < kAttempts;
   if (again) {
     progress_.done_rows -=

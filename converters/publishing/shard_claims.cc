@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<ShardClaims>> ShardClaims::Create(const std::stri
     last = name;
   }
   auto claims = std::unique_ptr<ShardClaims>(new ShardClaims(std::move(folder), stage, options));
+  RETURN_IF_ERROR(claims->WriteName());
   ASSIGN_OR_RETURN(claims->beats_, Beats::Start(dataset, stage, options.stale_seconds,
                                                 [each = claims.get()] { return each->Facts(); }));
   return claims;

@@ -88,7 +88,10 @@ class ClusterTest(command.PackTest):
 
   def staged(self):
     """Shards that are being written, and are not published yet."""
-    names = {path.name for path in self.out.glob(".pack/stage/*/train-*.tar")}
+    try:
+      names = {path.name for path in self.out.glob(".pack/stage/*/train-*.tar")}
+    except FileNotFoundError:  # a worker that ends removes its folder
+      return set()
     return {name for name in names if not (self.out / name).exists()}
 
   def paused(self, *words, **options):
