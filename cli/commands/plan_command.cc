@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/commands/cluster_jobs.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/out_folder.h"
 #include "cli/commands/packing.h"
@@ -212,7 +213,8 @@ absl::Status Write(const Plan& plan, const std::string& path) {
 }
 
 // Prints the commands that build the plan with two workers; any other division works.
-void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
+void SayWorkers(const Plan& plan, const CommandLine& line, const std::string& jobs,
+                Terminal& terminal) {
   const size_t shards = plan.shards().size(), workers = std::min<size_t>(shards, 2);
   const std::string out = ShellQuoted(!line.pack().out.empty() ? line.pack().out
                                       : line.arguments.empty() ? std::string("shards")
@@ -224,7 +226,8 @@ void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
     StrAppend(&text, "\n  ", TypedProgram(), " build --plan ", ShellQuoted(line.pack().write_plan),
               " -o ", out, " --worker ", part, "/", workers);
   }
-  terminal.Say(StrCat(text, "\nand one of them at the end:\n  ", TypedProgram(), " commit ", out));
+  terminal.Say(
+      StrCat(text, "\nand one of them at the end:\n  ", TypedProgram(), " commit ", out, jobs));
 }
 
 }  // namespace
@@ -244,8 +247,10 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
     status = CheckShared(plan);
     if (status.ok()) status = Write(plan, line.pack().write_plan);
     if (!status.ok()) return Fail(status, terminal);
-    SayWorkers(plan, line, terminal);
   }
+  const absl::StatusOr<std::string> jobs = WriteClusterJobs(line, plan);
+  if (!jobs.ok()) return Fail(jobs.status(), terminal);
+  if (!line.pack().write_plan.empty()) SayWorkers(plan, line, *jobs, terminal);
   if (line.quiet && !line.json) return ExitCode::kDone;
   return PrintResult(line.json ? Json(plan) : Text(plan), terminal);
 }

@@ -46,7 +46,8 @@ struct PackFlags {
   OutputOptions output;  // fsync: see RunFlags; worker: see WorkerOf
   double max_skip = 0.01;
   WorkerFlags worker;
-  std::string slurm_folder, k8s_folder;  // only for plan
+  std::string slurm_folder, k8s_folder;  // only for plan, as `tasks`
+  uint64_t tasks = 0;                    // 0: as many as there are shards, up to a limit
 
   // Whether the run is one of several that build one plan.
   bool IsWorker() const {

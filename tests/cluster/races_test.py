@@ -89,6 +89,7 @@ class RacesTest(cluster.ClusterTest):
 
   def test_skipped_inputs_are_the_commits_affair(self):
     self.write("src/cat/bad.jpg", b"no image")
+    (self.folder / "plan").unlink()
     self.pack("plan", "src", "--samples-per-shard", "2", "--write", "plan", "-q")
     for words in (["--worker", "1/2"], ["--worker", "2/2"], ["--join"], ["--shards", "0-39"]):
       self.work(*words)
