@@ -21,7 +21,7 @@ int clock_gettime(clockid_t clock, struct timespec* time) {
 
 int gettimeofday(struct timeval* restrict time, void* restrict zone) {
   const int result = (int)syscall(SYS_gettimeofday, time, zone);
-  if (result == 0 && time != NULL) time->tv_sec += Off();
+  if (result == 0) time->tv_sec += Off();
   return result;
 }
 
