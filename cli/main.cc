@@ -75,6 +75,8 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
       return RunBuild(line, terminal);
     case Verb::kPlan:
       return RunPlan(line, terminal);
+    case Verb::kStatus:
+      return RunStatus(line, terminal);
     case Verb::kCommit:
       return RunCommit(line, terminal);
     case Verb::kConvert:

@@ -9,6 +9,26 @@
 
 namespace shardpack {
 
+namespace {
+
+absl::StatusOr<RunReport> CommitAll(const Plan& plan, const std::string& out,
+                                    const OutputOptions& output, const CommitOptions& options,
+                                    IoPool& pool) {
+  ASSIGN_OR_RETURN(OutputDir folder, OutputDir::Open(out, plan, output, pool));
+  RunReport report;
+  if (folder.complete()) {  // another commit finished first
+    ASSIGN_OR_RETURN(report.manifest, Manifest::Read(folder.path()));
+    report.already_complete = true;
+    return report;
+  }
+  report.kept_shards = folder.finished().size();
+  report.skips = SkipsOfToday(plan, plan.listing().root, AllSkips(plan, folder.finished()));
+  ASSIGN_OR_RETURN(report.manifest, Commit(plan, folder.finished(), folder, options));
+  return report;
+}
+
+}  // namespace
+
 absl::StatusOr<CommittedParts> CommitParts(const std::string& out, const OutputOptions& output,
                                            const CommitOptions& options, IoPool& pool) {
   ASSIGN_OR_RETURN(const std::string bytes, OutputDir::ReadPlanBytes(out));
@@ -16,16 +36,7 @@ absl::StatusOr<CommittedParts> CommitParts(const std::string& out, const OutputO
   if (!plan.ok()) return OutputDir::DamagedPlan(out, plan.status());
   OutputOptions only_commit = output;
   only_commit.only_commit = true;
-  ASSIGN_OR_RETURN(OutputDir folder, OutputDir::Open(out, *plan, only_commit, pool));
-  RunReport report;
-  if (folder.complete()) {  // another commit finished first
-    ASSIGN_OR_RETURN(report.manifest, Manifest::Read(folder.path()));
-    report.already_complete = true;
-  } else {
-    report.kept_shards = folder.finished().size();
-    report.skips = SkipsOfToday(*plan, plan->listing().root, AllSkips(*plan, folder.finished()));
-    ASSIGN_OR_RETURN(report.manifest, Commit(*plan, folder.finished(), folder, options));
-  }
+  ASSIGN_OR_RETURN(RunReport report, CommitAll(*plan, out, only_commit, options, pool));
   return CommittedParts{*std::move(plan), std::move(report)};
 }
 

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -6,6 +8,7 @@
 #include "cli/commands/out_folder.h"
 #include "cli/commands/packing.h"
 #include "cli/commands/summary.h"
+#include "cli/commands/worker_part.h"
 #include "cli/flags/failure.h"
 #include "cli/flags/parse.h"
 #include "cli/terminal/progress.h"
@@ -19,6 +22,7 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/shell_quoted.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
 namespace {
@@ -26,6 +30,61 @@ namespace {
 using absl::StrCat;
 
 constexpr char kVerbLetters[] = "abcdefghijklmnopqrstuvwxyz-";
+
+// What makes this run a worker, as it was given.
+std::string WorkersFlag(const CommandLine& line) {
+  const WorkerFlags& worker = line.pack().worker;
+  return !worker.part.empty()     ? "--worker"
+         : worker.join            ? "--join"
+         : !worker.shards.empty() ? "--shards"
+                                  : "--shards-range";
+}
+
+absl::Status CheckWorkersWords(const CommandLine& line) {
+  const PackFlags& flags = line.pack();
+  const WorkerFlags& worker = flags.worker;
+  if (worker.stop_with_stdin && !line.arguments.empty() && line.arguments[0] == "-") {
+    return absl::InvalidArgumentError(
+        "--stop-with-stdin waits for the end of standard input, which - reads as a list");
+  }
+  if (flags.plan_file.empty() &&
+      (flags.IsWorker() || worker.shards.find_first_of(",-") != std::string::npos)) {
+    return absl::InvalidArgumentError(
+        StrCat(WorkersFlag(line),
+               " builds a part of a shared plan; make one with pack plan --write FILE, then give "
+               "--plan FILE"));
+  }
+  if (flags.plan_file.empty() && line.Given("shards") && flags.request.plan.shards == 0)
+    return absl::InvalidArgumentError("--shards 0: expected 1 or more");
+  if (!flags.IsWorker()) {
+    for (const std::string flag : {"wait", "takeover", "stale-after"}) {
+      if (line.Given(flag))
+        return absl::InvalidArgumentError(
+            StrCat("--", flag,
+                   " is for workers, which others may be in the way of; with --plan, "
+                   "--worker I/N, --join or --shards LIST make one"));
+    }
+    return absl::OkStatus();
+  }
+  const int parts =
+      (worker.part.empty() ? 0 : 1) + (worker.shards.empty() ? 0 : 1) + (worker.range ? 1 : 0);
+  if (parts > 1 || (worker.join && parts == 1 && worker.part.empty())) {
+    return absl::InvalidArgumentError(
+        "--worker, --shards and --shards-range each say which shards to build; give one of them. "
+        "--join goes with --worker, or alone");
+  }
+  if (flags.output.overwrite) {
+    return absl::InvalidArgumentError(StrCat(
+        "--overwrite replaces a whole dataset; a worker's part (", WorkersFlag(line), ") cannot"));
+  }
+  for (const std::string flag : {"expect", "strict", "max-skip"}) {
+    if (!line.Given(flag)) continue;
+    return absl::InvalidArgumentError(
+        StrCat("--", flag, " is about the whole dataset, and a worker makes a part of it (",
+               WorkersFlag(line), "); give it to pack commit"));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckWords(const CommandLine& line) {
   const PackFlags& flags = line.pack();
@@ -47,11 +106,7 @@ absl::Status CheckWords(const CommandLine& line) {
     typed.words.insert(flags_end, {"-o", out});
     return absl::InvalidArgumentError(StrCat("no output folder. Type:\n  ", TypedCommand(typed)));
   }
-  if (flags.output.shards_range.has_value() && flags.plan_file.empty()) {
-    return absl::InvalidArgumentError(
-        "--shards-range builds a part of a shared plan; make one with pack plan --write FILE, "
-        "then give --plan FILE");
-  }
+  RETURN_IF_ERROR(CheckWorkersWords(line));
   if (flags.output.compare && !flags.plan_file.empty()) {
     return absl::InvalidArgumentError(StrCat(
         "--compare lists the source as it is now, and --plan holds a listing of before. Give "
@@ -63,17 +118,6 @@ absl::Status CheckWords(const CommandLine& line) {
     return absl::InvalidArgumentError(
         "--compare keeps a dataset whose source has the same bytes, --overwrite replaces it; give "
         "one of them");
-  }
-  if (flags.output.shards_range.has_value() && flags.output.overwrite) {
-    return absl::InvalidArgumentError(
-        "--overwrite replaces a whole dataset; a worker's part (--shards-range) cannot");
-  }
-  for (const std::string flag : {"expect", "strict", "max-skip"}) {
-    if (!flags.output.shards_range.has_value() || !line.Given(flag)) continue;
-    return absl::InvalidArgumentError(
-        StrCat("--", flag,
-               " is about the whole dataset, and a worker makes a part of it (--shards-range); "
-               "give it to pack commit"));
   }
   return absl::OkStatus();
 }
@@ -127,11 +171,11 @@ ExitCode FailResumable(const absl::Status& status, const CommandLine& line, bool
 
 ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& terminal) {
   // The share of bad inputs; for a worker's part, the commit checks it.
-  if (run.report.already_complete && !line.pack().output.shards_range.has_value()) {
+  if (run.report.already_complete && !line.pack().IsWorker()) {
     const absl::Status allowed = CheckBudget(run.report.manifest, line.pack().max_skip);
     if (!allowed.ok()) return Fail(WithCommands(allowed, line), terminal);
   }
-  const bool part = line.pack().output.shards_range.has_value() && !run.report.already_complete;
+  const bool part = line.pack().IsWorker() && !run.report.already_complete;
   Results results;
   if (part) {
     SayPart(run, terminal);
@@ -144,7 +188,8 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
                             : identity);
   }
   const ManifestCounts& counts = run.report.manifest.counts;
-  const bool lost = part ? !run.report.skips.empty() : counts.skipped + counts.failed > 0;
+  // What a worker had to leave out is judged by the commit: for whoever started it, it is done.
+  const bool lost = !line.pack().IsWorker() && counts.skipped + counts.failed > 0;
   return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
 }
 
@@ -155,6 +200,7 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   absl::Status status = CheckWords(line);
   if (!status.ok()) return Fail(status, terminal);
   if (flags.dry_run) return RunPlan(line, terminal);
+  if (flags.worker.stop_with_stdin) StopWithStandardInput();
   for (const std::string& source : line.arguments) {
     status = CheckOut(flags.out, source);
     if (!status.ok()) return Fail(status, terminal);
@@ -175,6 +221,15 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   options.memory_bytes = line.run.MemoryBytes();
   options.output = flags.output;
   options.output.fsync = line.run.fsync;
+  if (flags.IsWorker()) {
+    const absl::StatusOr<WorkerOptions> worker =
+        WorkerOf(flags.worker, prepared->plan.shards().size(),
+                 [](const char* name) -> const char* { return ::getenv(name); });
+    if (!worker.ok()) return Fail(worker.status(), terminal);
+    options.output.worker = *worker;
+    status = CheckNamedShards(prepared->plan, options.output);
+    if (!status.ok()) return Fail(status, terminal);
+  }
   options.output.planned_source = prepared->planned_source;
   options.max_skip = flags.max_skip;
   options.plan_is_given = !flags.plan_file.empty();
@@ -193,13 +248,9 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   if (!report.ok()) return FailResumable(report.status(), line, counts.replacing, terminal);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const FinishedRun run = {prepared->plan,
-                           *report,
-                           flags.out,
-                           seconds,
-                           counts.bytes_in,
-                           options.plan_is_given,
-                           flags.output.shards_range.has_value()};
+  const FinishedRun run = {prepared->plan,  *report,         flags.out,
+                           seconds,         counts.bytes_in, options.plan_is_given,
+                           flags.IsWorker()};
   return ShowResult(run, line, terminal);
 }
 

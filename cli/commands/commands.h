@@ -18,6 +18,7 @@ namespace shardpack::cli {
 
 ExitCode RunBuild(const CommandLine& line, Terminal& terminal);
 ExitCode RunPlan(const CommandLine& line, Terminal& terminal);
+ExitCode RunStatus(const CommandLine& line, Terminal& terminal);
 ExitCode RunCommit(const CommandLine& line, Terminal& terminal);
 ExitCode RunConvert(const CommandLine& line, Terminal& terminal);
 ExitCode RunIndex(const CommandLine& line, Terminal& terminal);

@@ -23,7 +23,8 @@ namespace {
 // Prints a dataset that is already published: an earlier commit may have been killed right after.
 ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Terminal& terminal) {
   const auto begin = std::chrono::steady_clock::now();
-  const absl::StatusOr<std::string> notice = OutputDir::FinishPublished(line.arguments[0]);
+  const absl::StatusOr<std::string> notice =
+      OutputDir::FinishPublished(line.arguments[0], /*with_others=*/true);
   if (!notice.ok()) return Fail(notice.status(), terminal);
   if (!notice->empty()) terminal.Warn(*notice);
   absl::Status status = CheckPublishedFiles(line.arguments[0], manifest);
@@ -77,7 +78,12 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   output.fsync = line.run.fsync;
   const absl::StatusOr<CommittedParts> committed =
       CommitParts(out, output, {line.pack().max_skip, ToolVersions(), line.run.expect}, pool);
-  if (!committed.ok()) return Fail(WithCommands(committed.status(), line), terminal);
+  if (!committed.ok()) {
+    // Another commit may have published the same meanwhile, and removed what this one worked with.
+    const absl::StatusOr<Manifest> published = Manifest::Read(out);
+    if (published.ok()) return SayPublished(*published, line, terminal);
+    return Fail(WithCommands(committed.status(), line), terminal);
+  }
   const RunReport& report = committed->report;
   const double seconds = SecondsSince(begin);
   const FinishedRun run = {committed->plan, report, out, seconds, 0, /*plan_is_given=*/true};

@@ -43,7 +43,8 @@ absl::StatusOr<Prepared> PrepareGivenPlan(const CommandLine& line, IoPool& pool,
                                           PlanObserver& observer) {
   for (const Flag* flag : FlagsOf(Verb::kPlan)) {
     const bool decides = flag->group != "Run" && flag->name != "out";
-    if (decides && line.Given(std::string(flag->name))) {
+    // With --plan, --shards names shards.
+    if (decides && flag->name != "shards" && line.Given(std::string(flag->name))) {
       return absl::InvalidArgumentError(absl::StrCat(
           "--", std::string(flag->name), " is decided by the plan; give it to pack plan --write"));
     }
@@ -54,9 +55,7 @@ absl::StatusOr<Prepared> PrepareGivenPlan(const CommandLine& line, IoPool& pool,
   const std::string root = line.arguments.empty() ? "" : line.arguments[0];
   absl::StatusOr<Plan> plan = Plan::FromBytes(bytes, FindFormat);
   if (!plan.ok()) return NotThisPlan(flags.plan_file, plan.status());
-  ASSIGN_OR_RETURN(Prepared prepared, PreparePlanned(*std::move(plan), root, pool, observer));
-  RETURN_IF_ERROR(CheckShardsRange(prepared.plan, flags.output));
-  return prepared;
+  return PreparePlanned(*std::move(plan), root, pool, observer);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/commands/cluster_jobs.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/out_folder.h"
 #include "cli/commands/packing.h"
@@ -176,9 +177,9 @@ absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) 
   const size_t base = plan.rfind('/') + 1;
   const std::string path = StrCat(plan.substr(0, base), ".", plan.substr(base), ".pack-part");
   ASSIGN_OR_RETURN(const bool there, Exists(path));
-  const absl::Status busy =
-      absl::AbortedError(StrCat("another run of pack is writing the plan ", EscapeForTerminal(plan),
-                                " (", EscapeForTerminal(path), ")"));
+  const absl::Status busy = absl::FailedPreconditionError(
+      StrCat("another run of pack is writing the plan ", EscapeForTerminal(plan), " (",
+             EscapeForTerminal(path), ")"));
   if (there) {
     ASSIGN_OR_RETURN(const bool removed, RemoveLeftover(path));
     if (!removed) return busy;
@@ -212,19 +213,21 @@ absl::Status Write(const Plan& plan, const std::string& path) {
 }
 
 // Prints the commands that build the plan with two workers; any other division works.
-void SayWorkers(const Plan& plan, const CommandLine& line, Terminal& terminal) {
-  const size_t shards = plan.shards().size(), half = (shards + 1) / 2;
+void SayWorkers(const Plan& plan, const CommandLine& line, const std::string& jobs,
+                Terminal& terminal) {
+  const size_t shards = plan.shards().size(), workers = std::min<size_t>(shards, 2);
   const std::string out = ShellQuoted(!line.pack().out.empty() ? line.pack().out
                                       : line.arguments.empty() ? std::string("shards")
                                                                : OutFor(line.arguments[0]));
   std::string text =
-      StrCat("The plan is in ", EscapeForTerminal(line.pack().write_plan),
-             ". Workers build its shards 0-", shards - 1, ", each a range of its own, as in");
-  for (size_t first = 0; first < shards; first += half) {
+      StrCat("The plan is in ", EscapeForTerminal(line.pack().write_plan), ". Workers build its ",
+             Counted(shards, "shard", "shards"), ", each a part of its own, as in");
+  for (size_t part = 1; part <= workers; ++part) {
     StrAppend(&text, "\n  ", TypedProgram(), " build --plan ", ShellQuoted(line.pack().write_plan),
-              " -o ", out, " --shards-range ", first, "-", std::min(first + half, shards) - 1);
+              " -o ", out, " --worker ", part, "/", workers);
   }
-  terminal.Say(StrCat(text, "\nand one of them at the end:\n  ", TypedProgram(), " commit ", out));
+  terminal.Say(
+      StrCat(text, "\nand one of them at the end:\n  ", TypedProgram(), " commit ", out, jobs));
 }
 
 }  // namespace
@@ -244,8 +247,10 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
     status = CheckShared(plan);
     if (status.ok()) status = Write(plan, line.pack().write_plan);
     if (!status.ok()) return Fail(status, terminal);
-    SayWorkers(plan, line, terminal);
   }
+  const absl::StatusOr<std::string> jobs = WriteClusterJobs(line, plan);
+  if (!jobs.ok()) return Fail(jobs.status(), terminal);
+  if (!line.pack().write_plan.empty()) SayWorkers(plan, line, *jobs, terminal);
   if (line.quiet && !line.json) return ExitCode::kDone;
   return PrintResult(line.json ? Json(plan) : Text(plan), terminal);
 }

@@ -9,6 +9,8 @@ namespace {
 
 VerbFlags FlagsOfVerb(Verb verb) {
   switch (verb) {
+    case Verb::kStatus:
+      return StatusFlags();
     case Verb::kIndex:
       return IndexFlags();
     case Verb::kValidate:

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,13 +30,36 @@ namespace shardpack::cli {
 // same code path as a GPU, for comparison.
 enum class DeviceChoice : uint8_t { kCpu, kCuda, kHost };
 
+// Flags of a worker, as given.
+struct WorkerFlags {
+  std::string part;    // "2/8" or "auto"
+  std::string shards;  // "3,7-9"; a number alone may also be that of --shards without --plan
+  std::optional<std::pair<size_t, size_t>> range;
+  bool join = false, wait = true, take_over = false, stop_with_stdin = false;
+  double stale_seconds = 60;
+};
+
 // Flags of build, plan, convert and commit.
 struct PackFlags {
   PackRequest request;  // paths and given: see RequestOf
   std::string out, classes_file, plan_file, write_plan;
   bool dry_run = false;
-  OutputOptions output;  // fsync: see RunFlags
+  OutputOptions output;  // fsync: see RunFlags; worker: see WorkerOf
   double max_skip = 0.01;
+  WorkerFlags worker;
+  std::string slurm_folder, k8s_folder;  // only for plan, as `tasks`
+  uint64_t tasks = 0;                    // 0: as many as there are shards, up to a limit
+
+  // Whether the run is one of several that build one plan.
+  bool IsWorker() const {
+    return !worker.part.empty() || worker.join || worker.range.has_value() ||
+           (!plan_file.empty() && !worker.shards.empty());
+  }
+};
+
+struct StatusFlags {
+  std::string plan_file;
+  bool wait = false;
 };
 
 struct IndexFlags {
@@ -107,8 +131,8 @@ struct RunFlags {
   uint64_t MemoryBytes() const;
 };
 
-using VerbFlags = std::variant<PackFlags, IndexFlags, ValidateFlags, RepairFlags, SampleFlags,
-                               LookFlags, BenchFlags, PrintFlags>;
+using VerbFlags = std::variant<PackFlags, StatusFlags, IndexFlags, ValidateFlags, RepairFlags,
+                               SampleFlags, LookFlags, BenchFlags, PrintFlags>;
 
 struct CommandLine {
   Verb verb = Verb::kBuild;
@@ -131,6 +155,8 @@ struct CommandLine {
   bool Given(const std::string& flag) const { return given.contains(flag); }
   PackFlags& pack() { return std::get<PackFlags>(flags); }
   const PackFlags& pack() const { return std::get<PackFlags>(flags); }
+  StatusFlags& status() { return std::get<StatusFlags>(flags); }
+  const StatusFlags& status() const { return std::get<StatusFlags>(flags); }
   IndexFlags& index() { return std::get<IndexFlags>(flags); }
   const IndexFlags& index() const { return std::get<IndexFlags>(flags); }
   ValidateFlags& validate() { return std::get<ValidateFlags>(flags); }

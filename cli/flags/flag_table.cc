@@ -148,9 +148,36 @@ Status StoreShardsRange(Text text, Line& line) {
   // Whether the plan has these shards is checked later; until then, numbers that are too large must
   // not overflow.
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  line.pack().output.shards_range.emplace(std::min(range->first, kMost),
-                                          std::min(range->second, kMost) + 1);
+  line.pack().worker.range.emplace(std::min(range->first, kMost),
+                                   std::min(range->second, kMost) + 1);
   return absl::OkStatus();
+}
+
+// How many, or with --plan, which may come later on the command line, which ones.
+Status StoreShards(Text text, Line& line) {
+  line.pack().worker.shards = text;
+  if (text.find_first_of(",-") != std::string::npos) return absl::OkStatus();
+  // Shard 0 exists, a dataset of 0 shards does not: see CheckWords.
+  return Keep(ParseCount(text), &Request(line).plan.shards);
+}
+
+Status StoreWorker(Text text, Line& line) {
+  line.pack().worker.part = text;
+  if (text == "auto") return absl::OkStatus();
+  const size_t slash = text.find('/');
+  const auto part = ParseCount(text.substr(0, slash)),
+             parts = ParseCount(slash == std::string::npos ? "" : text.substr(slash + 1));
+  if (part.ok() && parts.ok() && *part >= 1 && *part <= *parts && *parts <= 1'000'000)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "expected a part and their number, as in 2/8 (from 1/8 to 8/8), or auto");
+}
+
+Status StoreStaleAfter(Text text, Line& line) {
+  const absl::StatusOr<double> seconds = ParseDuration(text);
+  if (seconds.ok() && *seconds <= 0)
+    return absl::InvalidArgumentError("expected more than 0 seconds");
+  return Keep(seconds, &line.pack().worker.stale_seconds);
 }
 
 Status StoreSubset(Text text, Line& line) {
@@ -326,9 +353,12 @@ constexpr Flag kFlags[] = {
     {"samples-per-shard", 0, kValue, "N", "", nullptr, "Output", kMaking, false,
      "no shard with more samples than this",
      [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &Request(l).plan.samples_per_shard); }},
-    {"shards", 0, kValue, "N", "", nullptr, "Output", kMaking, true,
+    {"shards", 0, kValue, "N", "", nullptr, "Output", In(Verb::kPlan) | In(Verb::kConvert), true,
      "this many shards in all, whatever their size",
      [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &Request(l).plan.shards); }},
+    {"shards", 0, kValue, "N|LIST", "", nullptr, "Output", In(Verb::kBuild), true,
+     "how many shards; with --plan: which ones, as in 3,7-9",
+     StoreShards},
     {"key", 0, kValue, "auto|path|index", "auto", nullptr, "Output", kMaking, false,
      "how samples are named: by their path, by number, or by path where every reader takes it",
      [](Text t, Line& l) { return KeepWord(t, &Request(l).plan.key); }},
@@ -592,6 +622,29 @@ constexpr Flag kFlags[] = {
      "check every image against its hash",
      [](Text t, Line& l) { return KeepSwitch(t, &l.bench().check_hashes); }},
 
+    // Workers
+    {"worker", 0, kValue, "I/N|auto", "", nullptr, "Workers", In(Verb::kBuild), false,
+     "with --plan: part I of N of the shards, from 1/N to N/N; auto: as the cluster's job array says; pack commit then publishes",
+     StoreWorker},
+    {"join", 0, kSwitch, "", "", nullptr, "Workers", In(Verb::kBuild), false,
+     "with --plan: build what no other worker holds, until all shards are done; with --worker: after its part",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.pack().worker.join); }},
+    {"wait", 0, kNegatable, "", "", nullptr, "Workers", In(Verb::kBuild), false,
+     "with --no-wait a worker ends with 7 if others hold the rest of its shards",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.pack().worker.wait); }},
+    {"takeover", 0, kValue, "stale|now", "stale", nullptr, "Workers", In(Verb::kBuild), false,
+     "whether a worker builds shards that others hold once these are dead, or at once",
+     [](Text t, Line& l) { l.pack().worker.take_over = t == "now"; return absl::OkStatus(); }},
+    {"stale-after", 0, kValue, "TIME", "60s", nullptr, "Workers", In(Verb::kBuild), false,
+     "how long another worker may stand still before it counts as dead; the same for all workers",
+     StoreStaleAfter},
+    {"stop-with-stdin", 0, kSwitch, "", "", nullptr, "Workers", In(Verb::kBuild), false,
+     "stop, as by SIGTERM, when standard input ends: with the program that started this one",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.pack().worker.stop_with_stdin); }},
+    {"shards-range", 0, kValue, "A-B", "", nullptr, "Workers", In(Verb::kBuild), false,
+     "with --plan: only the shards A to B, from 0, both included; the same as --shards A-B",
+     StoreShardsRange},
+
     // Run
     {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kRepair) | In(Verb::kDups) | In(Verb::kReport) | In(kBench), true,
      "threads that compute",
@@ -620,12 +673,24 @@ constexpr Flag kFlags[] = {
     {"write", 0, kValue, "FILE", "", nullptr, "Run", In(Verb::kPlan), true,
      "write the plan to a file for build --plan",
      [](Text t, Line& l) { return KeepText(t, &l.pack().write_plan); }},
+    {"slurm", 0, kValue, "DIR", "", nullptr, "Run", In(Verb::kPlan), false,
+     "with --write and -o: write build.sbatch and commit.sbatch, jobs for Slurm",
+     [](Text t, Line& l) { return KeepText(t, &l.pack().slurm_folder); }},
+    {"k8s", 0, kValue, "DIR", "", nullptr, "Run", In(Verb::kPlan), false,
+     "with --write and -o: write build.yaml and commit.yaml, jobs for Kubernetes",
+     [](Text t, Line& l) { return KeepText(t, &l.pack().k8s_folder); }},
+    {"tasks", 0, kValue, "N", "", nullptr, "Run", In(Verb::kPlan), false,
+     "how many workers these jobs have; without it one a shard, at most 64",
+     [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &l.pack().tasks); }},
     {"plan", 0, kValue, "FILE", "", nullptr, "Run", In(Verb::kBuild), false,
      "build what pack plan --write has planned; SRC then says where the source is on this machine",
      [](Text t, Line& l) { return KeepText(t, &l.pack().plan_file); }},
-    {"shards-range", 0, kValue, "A-B", "", nullptr, "Run", In(Verb::kBuild), false,
-     "with --plan: only the shards A to B, from 0, both included; pack commit then publishes",
-     StoreShardsRange},
+    {"plan", 0, kValue, "FILE", "", nullptr, "Run", In(Verb::kStatus), true,
+     "the plan, where no worker has begun in OUT yet",
+     [](Text t, Line& l) { return KeepText(t, &l.status().plan_file); }},
+    {"wait", 0, kSwitch, "", "", nullptr, "Run", In(Verb::kStatus), true,
+     "until all shards are done",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.status().wait); }},
     {"no-fsync", 0, kSwitch, "", "", nullptr, "Run", kPublishing | In(Verb::kIndex) | In(kRepair), false,
      "do not wait for the disk: faster, and not safe against a power failure",
      [](Text t, Line& l) { l.run.fsync = t != "true"; return absl::OkStatus(); }},
@@ -638,13 +703,13 @@ constexpr Flag kFlags[] = {
     {"progress", 0, kValue, "auto|always|never|json", "auto", nullptr, "Run", kLong, false,
      "how progress is shown on stderr",
      [](Text t, Line& l) { return KeepChoice(t, {"auto", "always", "never", "json"}, &l.progress); }},
-    {"json", 0, kSwitch, "", "", nullptr, "Run", kLong | kReading | kLooking | In(kBench), true,
+    {"json", 0, kSwitch, "", "", nullptr, "Run", kLong | kReading | kLooking | In(kBench) | In(Verb::kStatus), true,
      "the result as JSON on stdout",
      [](Text t, Line& l) { return KeepSwitch(t, &l.json); }},
     {"as", 0, kValue, "roff|markdown", "roff", nullptr, "Run", In(Verb::kMan), true,
      "the manual page, or the reference part of docs/cli.md",
      [](Text t, Line& l) { l.print().markdown = t == "markdown"; return absl::OkStatus(); }},
-    {"quiet", 'q', kSwitch, "", "", nullptr, "Run", kLong, false,
+    {"quiet", 'q', kSwitch, "", "", nullptr, "Run", kLong | In(Verb::kStatus), false,
      "no progress and no summary, only warnings and errors",
      [](Text t, Line& l) { return KeepSwitch(t, &l.quiet); }},
     {"help", 'h', kSwitch, "", "", nullptr, "Run", kEveryVerb, true,

@@ -17,7 +17,7 @@
 namespace shardpack::cli {
 
 inline constexpr size_t kHelpColumns = 100;
-inline constexpr size_t kHelpLines = 40;
+inline constexpr size_t kHelpLines = 42;
 
 std::string Overview();
 std::string VerbHelp(Verb verb, bool all = false);

@@ -96,8 +96,7 @@ TEST(Parse, ValuesArriveWhereTheyBelong) {
   EXPECT_FALSE(line.run.fsync);
   EXPECT_EQ(line.pack().request.plan.split_by, SplitBy::kStratified);
   EXPECT_EQ(line.pack().request.plan.key, KeyMode::kIndex);
-  EXPECT_EQ(line.pack().output.shards_range,
-            std::pair(size_t{2}, size_t{6}));  // both ends included
+  EXPECT_EQ(line.pack().worker.range, std::pair(size_t{2}, size_t{6}));  // both ends included
   EXPECT_EQ(line.pack().request.plan.verify, ProbeLevel::kHeader);
   ASSERT_TRUE(line.run.expect.has_value());
   EXPECT_EQ(line.pack().request.plan.sidecar_indexes, Words{"dali"});
@@ -205,7 +204,12 @@ TEST(Parse, PixelsAreStored) {
 
 TEST(Parse, ValuesAreChecked) {
   const Words bad[] = {{"--shard-size", "0"},
-                       {"--shards", "0"},
+                       {"--shards", "x"},
+                       {"--worker", "0/4"},
+                       {"--worker", "5/4"},
+                       {"--worker", "2"},
+                       {"--stale-after", "0"},
+                       {"--takeover", "later"},
                        {"-j", "0"},
                        {"-j", "x"},
                        {"--memory", "0%"},

@@ -8,9 +8,17 @@ namespace {
 
 constexpr size_t kAny = std::numeric_limits<size_t>::max();
 
-constexpr ExitCode kBuildCodes[] = {
+constexpr ExitCode kConvertCodes[] = {
     ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
     ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
+// Of workers and commits, too.
+constexpr ExitCode kBuildCodes[] = {
+    ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kSkipped,
+    ExitCode::kDamage, ExitCode::kConflict,    ExitCode::kIo,
+    ExitCode::kHeld,   ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kStatusCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
+                                     ExitCode::kIo,        ExitCode::kHeld,  ExitCode::kInterrupted,
+                                     ExitCode::kTerminated};
 constexpr ExitCode kPlanCodes[] = {ExitCode::kDone, ExitCode::kUsage,       ExitCode::kConflict,
                                    ExitCode::kIo,   ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kValidateCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
@@ -51,9 +59,16 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "--overwrite, ...) is for build. Workers then share the plan: `pack build --plan photos.plan "
      "-o "
      "OUT\n"
-     "--shards-range 0-9` packs the shards 0 to 9, both included; `pack commit OUT` publishes the "
-     "result.",
+     "--worker 1/4` packs a quarter of the shards, and with --join then helps the others; `pack "
+     "commit\n"
+     "OUT` publishes the result.",
      kPlanCodes},
+    {Verb::kStatus, "status", "Say how far the workers are that build a plan in a folder", "OUT", 1,
+     1, "pack status shards/",
+     "Exit code 0: all shards are done, or the dataset is published; 7: some are not. A shard is "
+     "stale if\n"
+     "the worker that holds it has ended or stands still; others that --join take it over.",
+     kStatusCodes},
     {Verb::kCommit, "commit", "Publish a dataset whose shards were built by workers", "OUT", 1, 1,
      "pack commit shards/",
      "Checks that every shard of the plan is there and whole, then writes the manifest, which "
@@ -64,7 +79,7 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "Bytes, labels, classes, keys, splits, source paths and further fields are kept, and so is "
      "the order,\n"
      "unless --shuffle is given. What the format cannot hold is said before work starts.",
-     kBuildCodes},
+     kConvertCodes},
     {Verb::kIndex, "index",
      "Index third-party shards in place as a dataset, without packing them again", "SHARD|DIR...",
      1, kAny, "pack index imagenet-*.tar -o imagenet/",

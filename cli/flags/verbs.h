@@ -21,6 +21,7 @@ namespace shardpack::cli {
 enum class Verb : uint8_t {
   kBuild,
   kPlan,
+  kStatus,
   kCommit,
   kConvert,
   kIndex,

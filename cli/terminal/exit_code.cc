@@ -8,7 +8,7 @@
 namespace shardpack::cli {
 namespace {
 
-constexpr std::array<ExitCodeSpec, 10> kExitCodes = {{
+constexpr std::array<ExitCodeSpec, 11> kExitCodes = {{
     {ExitCode::kDone, "done",
      "Done: everything was packed, or everything that was checked is valid."},
     {ExitCode::kInternal, "internal error", "Internal error: please report it."},
@@ -24,6 +24,8 @@ constexpr std::array<ExitCodeSpec, 10> kExitCodes = {{
      "Conflict: the output exists, belongs to another plan, or is locked by another run."},
     {ExitCode::kIo, "I/O error or no space",
      "I/O error or no space left; a build resumes when the same command is run again."},
+    {ExitCode::kHeld, "shards missing or held",
+     "Shards are missing, or other workers hold them: nothing was published yet."},
     {ExitCode::kFound, "found, with --check",
      "Compared, and something was found: a difference, a copy, an empty class; only with --check."},
     {ExitCode::kInterrupted, "interrupted",
@@ -33,10 +35,10 @@ constexpr std::array<ExitCodeSpec, 10> kExitCodes = {{
 }};
 
 // From least to most severe.
-constexpr std::array<ExitCode, 10> kByGravity = {
-    ExitCode::kDone,       ExitCode::kFound,      ExitCode::kSkipped, ExitCode::kUsage,
-    ExitCode::kConflict,   ExitCode::kIo,         ExitCode::kDamage,  ExitCode::kInternal,
-    ExitCode::kTerminated, ExitCode::kInterrupted};
+constexpr std::array<ExitCode, 11> kByGravity = {
+    ExitCode::kDone,     ExitCode::kFound,      ExitCode::kSkipped,    ExitCode::kUsage,
+    ExitCode::kHeld,     ExitCode::kConflict,   ExitCode::kIo,         ExitCode::kDamage,
+    ExitCode::kInternal, ExitCode::kTerminated, ExitCode::kInterrupted};
 
 }  // namespace
 
@@ -63,8 +65,9 @@ ExitCode ExitCodeOf(const absl::Status& status, int stop_signal) {
       return ExitCode::kDamage;
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kAborted:
       return ExitCode::kConflict;
+    case absl::StatusCode::kAborted:
+      return ExitCode::kHeld;
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kNotFound:

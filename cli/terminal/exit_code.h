@@ -1,7 +1,7 @@
 // ExitCode: the table of `pack`'s exit codes, and the mapping of outcomes to them.
 //
 //   ExitCode code = ExitCodeOf(status, stop_signal);
-//   code = Worse(code, ExitCode::kSkipped);   // 4 beats 6 beats 5 beats 2 beats 3 beats 0
+//   code = Worse(code, ExitCode::kSkipped);   // 4 beats 6 beats 5 beats 7 beats 2 beats 3 beats 0
 //   return static_cast<int>(code);
 #ifndef SHARDPACK_CLI_TERMINAL_EXIT_CODE_H_
 #define SHARDPACK_CLI_TERMINAL_EXIT_CODE_H_
@@ -21,6 +21,7 @@ enum class ExitCode : int {
   kDamage = 4,
   kConflict = 5,
   kIo = 6,
+  kHeld = 7,
   kFound = 8,
   kInterrupted = 130,
   kTerminated = 143,
@@ -35,7 +36,7 @@ struct ExitCodeSpec {
 // All exit codes, ascending.
 std::span<const ExitCodeSpec> AllExitCodes();
 
-// The exit code for several outcomes of one run: signal > 1 > 4 > 6 > 5 > 2 > 3 > 8 > 0.
+// The exit code for several outcomes of one run: signal > 1 > 4 > 6 > 5 > 7 > 2 > 3 > 8 > 0.
 ExitCode Worse(ExitCode a, ExitCode b);
 
 // `stop_signal`: the signal that asked the run to end, 0 for none; it decides the code of a

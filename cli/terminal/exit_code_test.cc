@@ -16,7 +16,7 @@ TEST(ExitCode, OfEachStatus) {
       {absl::StatusCode::kDataLoss, 4},
       {absl::StatusCode::kFailedPrecondition, 5},
       {absl::StatusCode::kAlreadyExists, 5},
-      {absl::StatusCode::kAborted, 5},
+      {absl::StatusCode::kAborted, 7},
       {absl::StatusCode::kResourceExhausted, 6},
       {absl::StatusCode::kUnavailable, 6},
       {absl::StatusCode::kNotFound, 6},
@@ -39,8 +39,8 @@ TEST(ExitCode, ACancelledRunIsNamedAfterItsSignal) {
 }
 
 TEST(ExitCode, TheGravestWins) {
-  // signal > 1 > 4 > 6 > 5 > 2 > 3 > 8 > 0
-  const int order[] = {130, 143, 1, 4, 6, 5, 2, 3, 8, 0};
+  // signal > 1 > 4 > 6 > 5 > 7 > 2 > 3 > 8 > 0
+  const int order[] = {130, 143, 1, 4, 6, 5, 7, 2, 3, 8, 0};
   for (size_t i = 0; i < std::size(order); ++i) {
     for (size_t j = i; j < std::size(order); ++j) {
       const auto a = static_cast<ExitCode>(order[i]), b = static_cast<ExitCode>(order[j]);
@@ -57,7 +57,7 @@ TEST(ExitCode, TheTableIsWhole) {
     EXPECT_FALSE(spec.brief.empty());
     EXPECT_FALSE(spec.meaning.empty());
   }
-  EXPECT_EQ(codes, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 8, 130, 143}));
+  EXPECT_EQ(codes, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 130, 143}));
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 #include "cli/terminal/stop_signal.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include <thread>
 
 namespace shardpack::cli {
 namespace {
@@ -51,6 +54,18 @@ void InstallSignals() {
   action.sa_handler = SIG_IGN;
   ::sigaction(SIGXFSZ, &action, nullptr);
   ::sigaction(SIGPIPE, &action, nullptr);
+}
+
+void StopWithStandardInput() {
+  std::thread([] {
+    char unused[4096];
+    for (;;) {
+      const ssize_t got = ::read(STDIN_FILENO, unused, sizeof(unused));
+      if (got > 0 || (got < 0 && errno == EINTR)) continue;
+      OnSignal(SIGTERM);
+      return;
+    }
+  }).detach();
 }
 
 const std::atomic<int>& StopSignal() { return stop; }

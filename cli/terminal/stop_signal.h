@@ -19,6 +19,10 @@ namespace shardpack::cli {
 void InstallSignals();
 const std::atomic<int>& StopSignal();
 
+// From now on the end of standard input is a SIGTERM. It ends when the program that started this
+// one is gone, however that has ended.
+void StopWithStandardInput();
+
 // Whether the first signal ends the process, with 128 + its number. This is the initial state,
 // correct as long as nothing has been written. Otherwise the signal only sets StopSignal.
 void EndAtOnceOnSignal(bool at_once);

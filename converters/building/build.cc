@@ -71,9 +71,6 @@ absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& sou
   ASSIGN_OR_RETURN(OutputDir out, OutputDir::Open(options.out, plan, options.output, pool));
   progress.replacing = out.replaces();
   if (out.complete()) return ReportComplete(out, plan, source, options, pool, progress, stop);
-  const auto [begin, end] =
-      options.output.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
-
   std::vector<ShardResult> results = out.finished();
   RunReport report;
   report.kept_shards = results.size();
@@ -84,17 +81,19 @@ absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& sou
     progress.skipped_rows += result.skips.size();
   }
   std::vector<uint32_t> to_build;
-  for (size_t n = begin; n < end; ++n) {
+  for (const uint32_t n : out.wanted()) {
     progress.total_rows += plan.shards()[n].count;
-    if (finished.count(static_cast<uint32_t>(n)) == 0) to_build.push_back(static_cast<uint32_t>(n));
+    if (finished.count(n) == 0) to_build.push_back(n);
   }
   const std::string& given = options.output.planned_source;
   if (!given.empty()) {
     RETURN_IF_ERROR(CheckKeepsTimes(plan, given, to_build));
+    // Not what many others have built: each worker would look at every file.
+    const bool answers = !options.output.shares() || options.output.worker->named;
     const std::vector<uint32_t> built(finished.begin(), finished.end());
-    RETURN_IF_ERROR(CheckBuiltFrom(out.path(), plan, given, built, pool));
+    if (answers) RETURN_IF_ERROR(CheckBuiltFrom(out.path(), plan, given, built, pool));
   }
-  progress.total_shards = end - begin;
+  progress.total_shards = out.wanted().size();
   progress.kept_shards = report.kept_shards;
   progress.done_shards = report.kept_shards;
 
@@ -105,7 +104,7 @@ absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& sou
                     results.push_back(std::move(result));
                     ++(by_other ? report.others_shards : report.built_shards);
                   });
-  if (!built.ok() && options.output.shards_range && out.PublishedByOther(plan)) {
+  if (!built.ok() && options.output.worker && out.PublishedByOther(plan)) {
     // Overtaken: what this worker was building is published, and the staging area is gone.
     absl::StatusOr<Manifest> manifest = Manifest::Read(out.path());
     if (manifest.ok()) return AlreadyComplete(*std::move(manifest));
@@ -115,7 +114,7 @@ absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& sou
             [](const ShardResult& a, const ShardResult& b) { return a.shard < b.shard; });
   report.skips =
       SkipsOfToday(plan, given.empty() ? plan.listing().root : given, AllSkips(plan, results));
-  if (options.output.shards_range) return report;  // `pack commit` publishes
+  if (options.output.worker) return report;  // `pack commit` publishes
   ASSIGN_OR_RETURN(report.manifest,
                    Commit(plan, results, out,
                           {options.max_skip, options.tool, options.expect, options.plan_is_given}));

@@ -11,10 +11,10 @@
 // Lifetime: borrows all arguments for the call.
 // Thread-safety: one build for each OUT.
 // Errors: InvalidArgument = usage (exit 2); DataLoss = damage or more bad inputs than allowed (4);
-// FailedPrecondition = conflict (5); ResourceExhausted, Unavailable and other I/O = 6, resumable;
-// Cancelled = stopped by a signal, resumable. Exceptions of source, writers and libraries become a
-// status: ResourceExhausted for a lack of memory or threads, else Internal.
-// Units: bytes, seconds.
+// FailedPrecondition = conflict (5); Aborted = others hold what is left (7); ResourceExhausted,
+// Unavailable and other I/O = 6, resumable; Cancelled = stopped by a signal, resumable. Exceptions
+// of source, writers and libraries become a status: ResourceExhausted for a lack of memory or
+// threads, else Internal. Units: bytes, seconds.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_BUILD_H_
 #define SHARDPACK_CONVERTERS_BUILDING_BUILD_H_
 

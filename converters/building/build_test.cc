@@ -29,6 +29,10 @@
 namespace shardpack {
 namespace {
 
+WorkerOptions Named(size_t begin, size_t end) {
+  return WorkerOptions{.ranges = {{begin, end}}, .named = true};
+}
+
 using ::shardpack::testing::MemorySource;
 using ::shardpack::testing::ScratchFolder;
 using ::shardpack::testing::ToyFormat;
@@ -185,7 +189,7 @@ TEST_F(BuildTest, WorkersSideBySideMakeTheSameBytes) {
   for (const auto& [begin, end] : {std::pair<size_t, size_t>(0, 3), {3, 7}, {7, 10}}) {
     workers.emplace_back([&, begin = begin, end = end] {
       BuildOptions options = Out("three");
-      options.output.shards_range = {begin, end};
+      options.output.worker = Named(begin, end);
       auto report = Run(plan, source, options);
       EXPECT_TRUE(report.ok()) << report.status();
     });
@@ -204,7 +208,7 @@ TEST_F(BuildTest, CommitNamesTheFirstShardThatIsMissing) {
   MemorySource source(30);
   const Plan plan = MakePlan(source);
   BuildOptions options = Out("out");
-  options.output.shards_range = {0, 1};
+  options.output.worker = Named(0, 1);
   ASSERT_TRUE(Run(plan, source, options).ok());
   IoPool pool(2);
   auto out = OutputDir::Open(scratch_.File("out"), plan, {}, pool);
@@ -241,7 +245,7 @@ TEST_F(BuildTest, ResumeKeepsGoodShardsAndRebuildsDamagedOnes) {
   const Plan plan = MakePlan(source);
   ASSERT_TRUE(Run(plan, source, Out("whole")).ok());
   BuildOptions part = Out("out");
-  part.output.shards_range = {0, 6};
+  part.output.worker = Named(0, 6);
   ASSERT_TRUE(Run(plan, source, part).ok());
   {  // one shard damaged, one gone, and a stranger's file with the name of a third
     std::fstream file(scratch_.File("out/" + plan.shards()[1].name), std::ios::in | std::ios::out);
@@ -335,7 +339,7 @@ TEST_F(BuildTest, ASourceChangedSinceTheInterruptionIsNamed) {
   for (const bool packed : {true, false}) {
     const std::string name = packed ? "packed" : "waiting";
     BuildOptions part = Out(name);
-    part.output.shards_range = {0, 1};
+    part.output.worker = Named(0, 1);
     ASSERT_TRUE(Run(plan, source, part).ok());
     Listing changed = *source.List();
     const uint32_t row = plan.row(packed ? 0 : 29);
@@ -402,7 +406,7 @@ TEST_F(BuildTest, AStrangersFileStopsThePublishing) {
   MemorySource source(30);
   const Plan plan = MakePlan(source);
   BuildOptions part = Out("out");
-  part.output.shards_range = {0, 1};
+  part.output.worker = Named(0, 1);
   ASSERT_TRUE(Run(plan, source, part).ok());
   std::ofstream(scratch_.File("out/notes.txt")) << "mine";
   auto refused = Run(plan, source, Out("out"));
@@ -592,7 +596,7 @@ TEST_F(BuildTest, ALineOfTheJournalIsBelievedOnlyWithTheNamesOfItsPlan) {
   MemorySource source(30);
   const Plan plan = MakePlan(source);
   BuildOptions part = Out("out");
-  part.output.shards_range = {0, 3};
+  part.output.worker = Named(0, 3);
   ASSERT_TRUE(Run(plan, source, part).ok());
   const std::vector<ShardResult> lines = *ReadJournals(scratch_.File("out/.pack"));
   ASSERT_EQ(lines.size(), 3u);

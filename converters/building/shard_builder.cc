@@ -231,8 +231,11 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   }
   if (out_.options().fsync) RETURN_IF_ERROR(staged_->SyncData());
   // If another worker was faster, what it has published stays.
-  ASSIGN_OR_RETURN(std::optional<ShardResult> theirs, out_.FinishedByOther(plan_, result_.shard));
-  if (theirs.has_value()) return *std::move(theirs);
+  RETURN_IF_ERROR(out_.FollowOthers(plan_));
+  ASSIGN_OR_RETURN(std::optional<ShardResult> theirs, out_.FinishedByOther(result_.shard));
+  const bool as_good =
+      theirs && (theirs->file.xxh3_128 == result_.file.xxh3_128 || LacksWhatMayBeBack(result_));
+  if (as_good) return *std::move(theirs);
   result_.index = {IndexName(planned_.name), index.size(), Xxh3_128(AsBytes(index))};
   RETURN_IF_ERROR(out_.journal().AppendPending(result_));
   RETURN_IF_ERROR(out_.Publish(*staged_, result_.file));

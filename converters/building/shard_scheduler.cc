@@ -31,6 +31,8 @@ constexpr uint64_t kGrownShare = 16;
 constexpr std::chrono::milliseconds kStopPoll{100};
 // Nor does the pool when it lets more reads run at once.
 constexpr std::chrono::milliseconds kLimitPoll{2};
+// Between two looks at shards that other workers hold.
+constexpr std::chrono::milliseconds kLeastLookPeriod{50}, kMostLookPeriod{2000};
 
 }  // namespace
 
@@ -63,7 +65,8 @@ ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, Out
       // One more than the workers we want: TBB counts the thread that waits here.
       threads_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(options.jobs) + 1),
       arena_(options.jobs, /*reserved_for_masters=*/0),
-      memory_(options.memory_bytes, progress.memory_bytes) {}
+      memory_(options.memory_bytes, progress.memory_bytes),
+      choice_(plan, out) {}
 
 ShardScheduler::~ShardScheduler() = default;
 
@@ -100,7 +103,10 @@ void ShardScheduler::IssueChunks(const std::atomic<int>& stop) {
     for (const auto& shard : open_) {
       if (!shard->failed && shard->next < shard->end) issuing.push_back(shard);
     }
-    if (issuing.size() < max_open && !waiting_.empty()) {
+    // What this worker holds, and has not published, the others cannot build.
+    const bool hoards = out_.claims() != nullptr && open_.size() > max_open;
+    const bool may_open = issuing.size() < max_open && !hoards && Clock::now() >= next_look_;
+    if (may_open && !waiting_.empty()) {
       lock.unlock();
       absl::Status opened = OpenNext();
       lock.lock();
@@ -141,42 +147,45 @@ bool ShardScheduler::IsEnding(const std::atomic<int>& stop) const {
   return !failed_.ok() || thrown_ != nullptr || stop.load() != 0;
 }
 
-// Workers leave each other the shards that they are building while there is something else to do.
-absl::StatusOr<uint32_t> ShardScheduler::TakeWaiting() {
-  // Read before the lock is taken: a slow disk would hold up every thread.
-  const bool shares = out_.options().shards_range.has_value();
-  ASSIGN_OR_RETURN(const std::set<std::string> held,
-                   shares ? out_.HeldByOthers() : std::set<std::string>());
-  const std::lock_guard lock(mutex_);
-  auto next = waiting_.begin();
-  if (shares) {
-    next = std::find_if(waiting_.begin(), waiting_.end(), [&](uint32_t number) {
-      return !held.contains(plan_.shards()[number].name);
-    });
-    if (next == waiting_.end()) next = waiting_.begin();
+// Nothing is opened while others hold all that waits; then it is looked at again after a while.
+absl::Status ShardScheduler::OpenNext() {
+  std::vector<uint32_t> waiting;
+  bool idle;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting.assign(waiting_.begin(), waiting_.end());
+    idle = open_.empty() && in_flight_ == 0;
   }
-  const uint32_t number = *next;
-  waiting_.erase(next);
-  ++attempts_[number];
-  return number;
+  // Without the lock: a slow disk would hold up every thread.
+  ASSIGN_OR_RETURN(ShardChoice::Choice choice, choice_.Next(waiting));
+  const bool held = !choice.shard && choice.theirs.empty();
+  if (held && idle && !out_.options().worker->wait) return ShardChoice::Held(waiting);
+  look_period_ = held ? std::min(2 * look_period_, kMostLookPeriod) : kLeastLookPeriod;
+  next_look_ = held ? Clock::now() + look_period_ : Clock::time_point();
+  {
+    const std::lock_guard lock(mutex_);
+    if (choice.shard) {
+      waiting_.erase(std::find(waiting_.begin(), waiting_.end(), *choice.shard));
+      ++attempts_[*choice.shard];
+    }
+    std::set<uint32_t> gone;
+    for (const ShardResult& theirs : choice.theirs) gone.insert(theirs.shard);
+    if (!gone.empty()) std::erase_if(waiting_, [&](uint32_t n) { return gone.contains(n); });
+  }
+  for (ShardResult& theirs : choice.theirs) {
+    progress_.done_rows += plan_.shards()[theirs.shard].count;
+    progress_.skipped_rows += theirs.skips.size();
+    Report(std::move(theirs));
+  }
+  return choice.shard ? Open(*choice.shard) : absl::OkStatus();
 }
 
-absl::Status ShardScheduler::OpenNext() {
+absl::Status ShardScheduler::Open(uint32_t number) {
   auto shard = std::make_shared<OpenShard>();
-  ASSIGN_OR_RETURN(const uint32_t taken, TakeWaiting());
-  shard->number = taken;
-  if (out_.options().shards_range) {
-    ASSIGN_OR_RETURN(std::optional<ShardResult> theirs, out_.FinishedByOther(plan_, shard->number));
-    if (theirs.has_value()) {
-      progress_.done_rows += plan_.shards()[shard->number].count;
-      progress_.skipped_rows += theirs->skips.size();
-      Report(*std::move(theirs));
-      return absl::OkStatus();
-    }
-  }
-  ASSIGN_OR_RETURN(shard->builder, ShardBuilder::Create(plan_, shard->number, out_));
-  shard->next = plan_.shards()[shard->number].first;
-  shard->end = shard->next + plan_.shards()[shard->number].count;
+  shard->number = number;
+  ASSIGN_OR_RETURN(shard->builder, ShardBuilder::Create(plan_, number, out_));
+  shard->next = plan_.shards()[number].first;
+  shard->end = shard->next + plan_.shards()[number].count;
   const std::lock_guard lock(mutex_);
   open_.push_back(std::move(shard));
   return absl::OkStatus();
@@ -430,6 +439,8 @@ void ShardScheduler::FinishShard(const std::shared_ptr<OpenShard>& shard) {
   --progress_.proving;
   if (result.ok()) {
     progress_.bytes_out += result->file.bytes + result->index.bytes;
+    if (out_.claims() != nullptr)
+      out_.claims()->SetFinished(shard->number, plan_.shards()[shard->number].count);
     Report(*std::move(result));
   } else {
     FailShard(*shard, result.status());
@@ -447,10 +458,13 @@ void ShardScheduler::Report(ShardResult result) {
 }
 
 void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {
-  const std::lock_guard lock(mutex_);
+  // With other bytes than those of another worker, a second attempt would only find these.
+  const bool differs = out_.claims() != nullptr && absl::IsDataLoss(status) &&
+                       out_.FinishedByOther(shard.number).value_or(std::nullopt).has_value();
+  std::unique_lock lock(mutex_);
   shard.Fail();
   // No second attempt where it cannot help: no space, or a sample that the format refuses.
-  const bool again = (absl::IsUnavailable(status) || absl::IsDataLoss(status)) &&
+  const bool again = (absl::IsUnavailable(status) || absl::IsDataLoss(status)) && !differs &&
                      attempts_[shard.number] < kAttempts;
   if (again) {
     progress_.done_rows -=
@@ -459,6 +473,17 @@ void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {
     failed_.Update(status);
   }
   ResumeParked();
+  lock.unlock();
+  if (!again) NoteFailure(shard.number, status);
+}
+
+// For the other workers. What this machine lacks, and what somebody has done to the folder, says
+// nothing about the shard.
+void ShardScheduler::NoteFailure(uint32_t number, const absl::Status& status) {
+  if (out_.claims() == nullptr || absl::IsResourceExhausted(status) ||
+      absl::IsFailedPrecondition(status) || absl::IsNotFound(status))
+    return;
+  (void)out_.claims()->NoteFailure(number, status);  // the error itself is reported
 }
 
 // Discards a failed shard that has no chunks in flight, and puts it back to be built once more.

@@ -28,6 +28,7 @@
 #include <tbb/task_arena.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,7 @@
 #include "converters/building/build.h"
 #include "converters/building/memory_budget.h"
 #include "converters/building/sample_chunk.h"
+#include "converters/building/shard_choice.h"
 #include "converters/building/shard_queue.h"
 #include "converters/building/task_gate.h"
 #include "images/transform/transform.h"
@@ -88,7 +90,7 @@ class ShardScheduler {
   void IssueChunks(const std::atomic<int>& stop);
   void WaitForChunks(const std::atomic<int>& stop);
   absl::Status OpenNext();
-  absl::StatusOr<uint32_t> TakeWaiting();
+  absl::Status Open(uint32_t number);
   std::unique_ptr<InFlightChunk> NextChunk(OpenShard& shard);
 
   // Tasks. There is one for each chunk in to_read_ and to_probe_.
@@ -103,6 +105,7 @@ class ShardScheduler {
   void Deliver(Work work);
   void Retire(OpenShard& shard, std::unique_ptr<InFlightChunk> chunk);
   void FinishShard(const std::shared_ptr<OpenShard>& shard);
+  void NoteFailure(uint32_t number, const absl::Status& status);
   void FailShard(OpenShard& shard, absl::Status status);
   void Report(ShardResult result);
   void EndRun(std::exception_ptr thrown);
@@ -130,6 +133,12 @@ class ShardScheduler {
   tbb::task_arena arena_;
   const std::shared_ptr<TaskGate> gate_ = std::make_shared<TaskGate>();
   MemoryBudget memory_;
+
+  // Run's thread only:
+  using Clock = std::chrono::steady_clock;
+  ShardChoice choice_;
+  Clock::time_point next_look_;  // at shards that others hold
+  std::chrono::milliseconds look_period_{0};
 
   std::mutex done_mutex_;  // held while `done` is called; never together with mutex_
   const std::function<void(ShardResult)>* done_ = nullptr;

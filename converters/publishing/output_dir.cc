@@ -58,15 +58,17 @@ bool IsUnfinished(const std::string& folder) {
 
 }  // namespace
 
-absl::Status CheckShardsRange(const Plan& plan, const OutputOptions& options) {
-  if (!options.shards_range) return absl::OkStatus();
-  const auto [begin, end] = *options.shards_range;
+absl::Status CheckNamedShards(const Plan& plan, const OutputOptions& options) {
+  if (!options.worker) return absl::OkStatus();
   const size_t shards = plan.shards().size();
-  if (begin < end && end <= shards) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--shards-range: the plan has shards 0-", shards - 1,
-                   begin >= shards ? ", and none from there on"
-                                   : absl::StrCat("; the range may end at ", shards - 1)));
+  for (const auto& [begin, end] : options.worker->ranges) {
+    if (begin <= end && end <= shards) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--shards: the plan has shards 0-", shards - 1,
+                     begin >= shards ? ", and none from there on"
+                                     : absl::StrCat("; the last may be ", shards - 1)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status OutputDir::Conflict(const std::string& path, const std::string& why) {
@@ -132,7 +134,7 @@ std::string OutputDir::BesideOf(const std::string& out) {
   return (error ? WithoutSlashes(out) : real) + kOverwriteSuffix;
 }
 
-absl::StatusOr<std::string> OutputDir::FinishPublished(const std::string& out) {
+absl::StatusOr<std::string> OutputDir::FinishPublished(const std::string& out, bool with_others) {
   const std::string path = WithoutSlashes(out), nothing;
   const absl::StatusOr<bool> pack = Exists(path + "/.pack");
   if (!pack.ok()) return pack.status();
@@ -146,8 +148,9 @@ absl::StatusOr<std::string> OutputDir::FinishPublished(const std::string& out) {
     ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(looked_at));
     if (!entries.AnyOfPack() && !entries.others.empty()) return nothing;
   }
-  const absl::StatusOr<File> lock = LockPackFolder(path);
+  const absl::StatusOr<File> lock = LockPackFolder(path, /*needed=*/!with_others);
   if (!lock.ok()) {
+    if (with_others && absl::IsFailedPrecondition(lock.status())) return nothing;
     if (Exists(path + "/.pack").value_or(true)) return lock.status();
     return nothing;  // another run has just done it
   }
@@ -167,7 +170,7 @@ absl::StatusOr<std::string> OutputDir::FinishPublished(const std::string& out) {
 
 absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan,
                                           const OutputOptions& options, IoPool& pool) {
-  RETURN_IF_ERROR(CheckShardsRange(plan, options));
+  RETURN_IF_ERROR(CheckNamedShards(plan, options));
   absl::StatusOr<OutputDir> dir = OpenOnce(out, plan, options, pool);
   if (dir.ok() || options.overwrite) return dir;
   // Another run may have published the dataset in the meantime, and removed its `.pack`.
@@ -194,7 +197,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
     const bool of_plan = manifest.ok() && manifest->plan_digest == plan.digest();
     const bool finished = of_plan && (exchanged || !options.overwrite);
     // A late worker leaves that to the commit, which may be running now.
-    if (exchanged || (finished && !options.shards_range)) {
+    if (exchanged || (finished && !options.worker)) {
       ASSIGN_OR_RETURN(dir.notice_, FinishPublished(dir.path_));
     }
     if (!options.overwrite || finished) {
@@ -214,6 +217,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   if (status.ok()) status = dir.BeginFolder();
   if (status.ok() && dir.replaces()) status = dir.DiscardOtherPlan(plan);
   if (status.ok()) status = dir.BeginStage(plan);
+  if (status.ok()) dir.SetWanted(plan.shards().size());
   if (status.ok() && dir.replaces()) status = dir.Replace(kReplacesName, ReplacesText(dir.out_));
   if (status.ok()) status = dir.IndexPlan(plan, &was);
   if (status.ok() && !options.only_commit) status = dir.FindFinished(plan, was, pool);
@@ -224,9 +228,10 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   if (!status.ok()) return status;
 
   const std::string journal_name =
-      options.shards_range ? WorkersJournal(dir.stage_->owner()) : std::string(kJournalName);
+      options.worker ? WorkersJournal(dir.stage_->owner()) : std::string(kJournalName);
   ASSIGN_OR_RETURN(dir.journal_, Journal::Open(dir.PathOf(journal_name), options.fsync));
   dir.Follow(std::string(NameInFolder(journal_name)));
+  if (options.shares()) RETURN_IF_ERROR(dir.BeginSharing(plan));
   return dir;
 }
 
@@ -388,24 +393,18 @@ void OutputDir::RemoveUnused() const {
   if (RemovePackFolder(*folder).ok()) ::rmdir(path_.c_str());  // an error leaves an empty folder
 }
 
-// Runs under the lock, so that exactly what was checked is published; a refused commit changes
-// nothing.
+// Several commits may run at once: they make the same files. Only a run that works alone in the
+// folder keeps them out. A refused commit changes nothing.
 absl::Status OutputDir::BeginCommit(const Plan& plan, IoPool& pool) {
-  const absl::StatusOr<bool> was_locked = Exists(PathOf(kLockName));
-  absl::Status status = was_locked.ok() ? Lock() : was_locked.status();
-  if (!status.ok()) return status;
-  status = FindFinished(plan, std::nullopt, pool);
-  if (status.ok() || *was_locked) return status;
-  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(path_);
-  if (folder.ok()) (void)folder->RemoveFile(kLockName);  // an error leaves an empty file
-  return status;
+  ASSIGN_OR_RETURN(lock_, SharePackFolder(path_));
+  return FindFinished(plan, std::nullopt, pool);
 }
 
 absl::Status OutputDir::BeginFolder() {
   absl::Status status = replaces() ? MakeDirectory(path_) : absl::OkStatus();
   if (status.ok()) status = CheckHoldsNothingElse();
   if (status.ok()) status = MakeDirectory(PathOf(kPackFolder));
-  if (status.ok() && !options_.shards_range && !options_.only_commit) status = Lock();
+  if (status.ok() && !options_.worker && !options_.only_commit) status = Lock();
   // Check again: another run may have been first.
   if (status.ok()) status = replaces() ? CheckBeside() : CheckIsOurs(path_);
   if (status.ok()) status = CheckHoldsNothingElse();
@@ -422,12 +421,45 @@ absl::Status OutputDir::BeginStage(const Plan& plan) {
   folder_ = std::make_unique<OwnedFolder>(std::move(folder));
   ASSIGN_OR_RETURN(std::unique_ptr<RunStage> stage, RunStage::Create(path_));
   stage_ = std::move(stage);
+  if (options_.shares()) {
+    const absl::Status fit = stage_->TestFileSystem();
+    if (!fit.ok()) {
+      stage_.reset();
+      RemoveUnused();
+      return fit;
+    }
+  }
   if (path_ != out_ || !PublishedByOther(plan)) return absl::OkStatus();
   // The folders were created again during a commit: remove them if they are empty.
   stage_.reset();
   (void)folder_->RemoveEmptyFolder(kStageFolder);
   (void)folder_->RemoveEmptyFolder(kPackFolder);
   return Conflict(path_, "was published by another run just now");
+}
+
+// A worker that joins the others begins at a place of its own, so that they seldom want the same.
+void OutputDir::SetWanted(size_t shards) {
+  wanted_.clear();
+  std::vector<bool> taken(shards, false);
+  const auto add = [&](size_t n) {
+    if (taken[n]) return;
+    taken[n] = true;
+    wanted_.push_back(static_cast<uint32_t>(n));
+  };
+  const WorkerOptions all{.ranges = {{0, shards}}};
+  const WorkerOptions& worker = options_.worker ? *options_.worker : all;
+  for (const auto& [begin, end] : worker.ranges) {
+    for (size_t n = begin; n < end; ++n) add(n);
+  }
+  if (!worker.join || shards == 0) return;
+  const size_t first = Xxh3_64(AsBytes(stage_->owner())) % shards;
+  for (size_t i = 0; i < shards; ++i) add((first + i) % shards);
+}
+
+absl::Status OutputDir::BeginSharing(const Plan& plan) {
+  ASSIGN_OR_RETURN(claims_,
+                   ShardClaims::Create(path_, *stage_, *options_.worker, plan.shards().size()));
+  return absl::OkStatus();
 }
 
 absl::Status OutputDir::Lock() {
@@ -468,7 +500,7 @@ absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
 // build.
 absl::Status OutputDir::OrOverwrite(const absl::Status& status) const {
   const std::string text(status.message());
-  if (options_.shards_range || options_.only_commit) {
+  if (options_.worker || options_.only_commit) {
     return absl::Status(
         status.code(),
         absl::StrCat(text, "\nUse the plan that the other workers have, or another folder."));

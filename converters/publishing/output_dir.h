@@ -5,9 +5,9 @@
 //   if (out->complete()) ...                                 // manifest of this plan, checked
 //   const std::vector<ShardResult>& kept = out->finished();  // verified shards of other runs
 //
-// docs/integrity.md describes the steps and their order. Workers (shards_range) share an OUT
-// without a lock: each has its own stage and journal, the plan is published once, and a worker
-// keeps what others have published.
+// docs/integrity.md describes the steps and their order. Workers share an OUT
+// without a lock: each has its own stage and journal, the plan is published once, claims() says who
+// builds which shard, and what one has published the others keep.
 //
 // Lifetime: holds the lock until destroyed.
 // Thread-safety: const from any thread.
@@ -35,14 +35,15 @@
 #include "converters/publishing/journal.h"
 #include "converters/publishing/owned_folder.h"
 #include "converters/publishing/run_stage.h"
+#include "converters/publishing/shard_claims.h"
 #include "converters/threads/io_pool.h"
 #include "formats/io/staged_file.h"
 
 namespace shardpack {
 
-// Ok when no range is given, or the plan has its shards; else InvalidArgument, with the range that
-// the plan has.
-absl::Status CheckShardsRange(const Plan& plan, const OutputOptions& options);
+// Ok when no shards are named, or the plan has them; else InvalidArgument, with those that the plan
+// has.
+absl::Status CheckNamedShards(const Plan& plan, const OutputOptions& options);
 
 class OutputDir {
  public:
@@ -63,7 +64,10 @@ class OutputDir {
   // Finishes a run that was killed after it published this manifest: removes the old dataset and
   // `.pack`. Writes nothing if `.pack` holds nothing of pack. Returns a notice for the user, or "":
   // a dataset found in place of the old one is kept.
-  static absl::StatusOr<std::string> FinishPublished(const std::string& out);
+  // `with_others`: another run may be at it, and where the file system has no locks, it may do so
+  // unnoticed.
+  static absl::StatusOr<std::string> FinishPublished(const std::string& out,
+                                                     bool with_others = false);
 
   OutputDir(OutputDir&&) = default;
   OutputDir& operator=(OutputDir&&) = default;
@@ -77,6 +81,10 @@ class OutputDir {
   // See FinishPublished.
   const std::string& notice() const { return notice_; }
   const std::vector<ShardResult>& finished() const { return finished_; }
+  // The shards that this run is to see finished, in the order in which it builds them.
+  const std::vector<uint32_t>& wanted() const { return wanted_; }
+  // nullptr for a run that shares nothing.
+  ShardClaims* claims() const { return claims_.get(); }
   Journal& journal() const { return *journal_; }
 
   std::string PathOf(std::string_view name) const { return path_ + "/" + std::string(name); }
@@ -88,10 +96,13 @@ class OutputDir {
   absl::StatusOr<std::unique_ptr<StagedFile>> StageWhole(const std::string& name,
                                                          std::string_view bytes) const;
 
-  // The shard if another run has published and journalled it since, intact; else nullopt.
-  absl::StatusOr<std::optional<ShardResult>> FinishedByOther(const Plan& plan, size_t shard) const;
-  // Names of the shards that other runs are building.
-  absl::StatusOr<std::set<std::string>> HeldByOthers() const { return stage_->HeldByOthers(); }
+  // Reads what other runs have journalled since the last call.
+  absl::Status FollowOthers(const Plan& plan) const;
+  // The shard if another run had published and journalled it by then, intact (for shards that were
+  // named: by their hash, else by their sizes); else nullopt.
+  absl::StatusOr<std::optional<ShardResult>> FinishedByOther(size_t shard) const;
+  // Whether that shard was journalled before this run began, damaged or not.
+  bool WasJournalled(uint32_t shard) const { return journalled_.contains(shard); }
   // For a complete dataset that was compared with its source: updates the file times in the
   // manifest to those of the source as listed now. The identity stays.
   absl::StatusOr<Manifest> TakeSourceTimes(const Plan& plan);
@@ -101,7 +112,8 @@ class OutputDir {
   // Moves a finished file to its final name, in a folder of OUT if the name has one. An existing
   // file with the same bytes stays. One with other bytes is replaced if it was there when this run
   // began, under a name that an earlier run noted as its own, or if a run has noted exactly these
-  // bytes; else FailedPrecondition.
+  // bytes; else FailedPrecondition. Of workers, only one for which shards were named replaces, and
+  // nothing that was published since it began: DataLoss, which names both hashes.
   absl::Status Publish(StagedFile& staged, const FileEntry& entry) const;
   // Writes a small file as a whole, through the staging area, to its final name.
   absl::StatusOr<FileEntry> WriteFile(const std::string& name, std::string_view bytes) const;
@@ -115,7 +127,7 @@ class OutputDir {
   absl::Status Close();
 
  private:
-  struct Followed;  // what was read so far of other runs' journals
+  struct Followed;  // what was read so far of other runs' journals, by shard
   struct Seen {     // a file's identity and state
     uint64_t device, inode, bytes;
     int64_t modified_ns;
@@ -128,6 +140,7 @@ class OutputDir {
   static absl::Status Conflict(const std::string& path, const std::string& why);
   static absl::Status PlanDiffers(const std::string& out,
                                   const std::vector<std::string>& differences);
+  void SetWanted(size_t shards);
   static absl::StatusOr<OutputDir> OpenOnce(const std::string& out, const Plan& plan,
                                             const OutputOptions& options, IoPool& pool);
   absl::Status Lock();
@@ -141,6 +154,11 @@ class OutputDir {
   absl::Status BeginCommit(const Plan& plan, IoPool& pool);
   absl::Status BeginFolder();
   absl::Status BeginStage(const Plan& plan);
+  absl::Status BeginSharing(const Plan& plan);
+  bool Reads() const;
+  absl::Status Place(StagedFile& staged, const std::string& name) const;
+  bool WasThere(const std::string& name) const;
+  absl::Status OtherBytes(const std::string& name, const FileEntry& mine) const;
   absl::Status IndexPlan(const Plan& plan, std::optional<Plan>* was);
   absl::Status CheckJournals(const Plan& plan);
   absl::Status ClaimNames(const Plan& plan) const;
@@ -167,6 +185,7 @@ class OutputDir {
   bool complete_ = false;
   bool plan_was_lost_ = false;
   std::vector<ShardResult> finished_;
+  std::vector<uint32_t> wanted_;
   std::set<uint32_t> journalled_;        // shards that were finished once, and may still be
   std::unique_ptr<OwnedFolder> folder_;  // of path_
   std::set<std::string> old_indexes_;    // index names used by older versions, from the journals
@@ -175,6 +194,7 @@ class OutputDir {
   std::unique_ptr<RunStage> stage_;
   std::unique_ptr<Journal> journal_;
   std::shared_ptr<Followed> followed_;
+  std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first
 };
 
 }  // namespace shardpack

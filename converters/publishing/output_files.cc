@@ -18,6 +18,7 @@
 #include "converters/publishing/shard_results.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/sequential_reader.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -30,7 +31,7 @@ constexpr char kOfTheRun[] = "of-the-run";  // in the stage
 // The file appears complete, and once: another run's file of that name stays.
 absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view bytes) const {
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
-  return staged->Publish(PathOf(name));
+  return Place(*staged, name);
 }
 
 absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::Stage(const std::string& name) const {
@@ -46,20 +47,56 @@ absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StageWhole(const std::str
   return staged;
 }
 
+// A link is safe to repeat where a reply was lost, and leaves the staged file until all is noted.
+absl::Status OutputDir::Place(StagedFile& staged, const std::string& name) const {
+  return options_.shares() ? staged.Link(PathOf(name)) : staged.Publish(PathOf(name));
+}
+
+// Whether a worker may replace this file: its shard was named, and it has not changed since.
+bool OutputDir::WasThere(const std::string& name) const {
+  const auto seen = replaceable_.find(name);
+  if (!options_.worker->named || seen == replaceable_.end()) return false;
+  const absl::StatusOr<std::optional<Seen>> there = LookAt(name);
+  return there.ok() && *there == seen->second;
+}
+
+// Equal workers make equal bytes: this file is damaged, or the workers are not equal.
+absl::Status OutputDir::OtherBytes(const std::string& name, const FileEntry& mine) const {
+  ASSIGN_OR_RETURN(const bool noted, IsNoted(path_, name));
+  const std::string path = PathOf(name);
+  absl::StatusOr<File> file = File::OpenRead(path);
+  if (!file.ok()) return file.status();
+  ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
+  ASSIGN_OR_RETURN(const Digest digest, SequentialReader(*file, bytes).Finish());
+  const std::string text = absl::StrCat(EscapeForTerminal(path), " has the hash ", digest.ToHex(),
+                                        ", and this worker has made ", mine.xxh3_128.ToHex(),
+                                        "; nothing was replaced. ");
+  if (!noted) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(text, "No worker has noted that file: move it away and run again"));
+  }
+  return absl::DataLossError(absl::StrCat(
+      text,
+      "Either it is damaged, or its worker had other libraries or another source: compare `pack "
+      "--version` of both. Which one is right, a worker for which the shard is named decides "
+      "(--shards): it replaces what does not have the noted hash"));
+}
+
 absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) const {
   const size_t slash = entry.name.find('/');
   const std::string folder = PathOf(entry.name.substr(0, slash));
   absl::Status status = slash == std::string::npos ? absl::OkStatus() : MakeDirectory(folder);
   if (!status.ok()) return status;
   const std::string staged_name = staged.path().substr(path_.size() + 1);
-  status = staged.Publish(PathOf(entry.name));
+  status = Place(staged, entry.name);
   if (absl::IsAlreadyExists(status)) {
     ASSIGN_OR_RETURN(const bool same, Matches(PathOf(entry.name), entry));
     // For a late worker, the manifest already covers what is there.
-    if (!same && options_.shards_range) {
+    if (!same && options_.worker) {
       ASSIGN_OR_RETURN(const bool published, Exists(PathOf(kManifestName)));
       if (published) return Conflict(path_, "was published by another run just now");
     }
+    if (!same && options_.shares() && !WasThere(entry.name)) return OtherBytes(entry.name, entry);
     if (!same) RETURN_IF_ERROR(CheckMayReplace(entry.name));
     status = same ? absl::OkStatus() : folder_->Replace(staged_name, entry.name);
   }
@@ -208,6 +245,7 @@ absl::Status OutputDir::MarkAndExchange(const OwnedFolder& old) {
 absl::Status OutputDir::Close() {
   absl::Status status;
   if (path_ != out_) status = Exchange();
+  claims_.reset();
   stage_.reset();
   if (status.ok()) status = RemovePackFolder(*folder_);
   if (status.ok()) status = SyncFolder();

@@ -104,10 +104,8 @@ absl::Status OutputDir::ClaimNames(const Plan& plan) const {
 // as they are. A worker cannot know which of two plans the others have.
 absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
   if (path_ != out_) return absl::OkStatus();
-  const auto [begin, end] =
-      options_.shards_range.value_or(std::pair<size_t, size_t>(0, now.shards().size()));
-  for (size_t n = begin; n < end; ++n) {
-    if (!options_.shards_range && journalled_.contains(static_cast<uint32_t>(n))) continue;
+  for (const uint32_t n : wanted_) {
+    if (!options_.worker && journalled_.contains(n)) continue;
     if (const std::optional<uint32_t> row = FirstChangedRow(was, now, n)) {
       return OrOverwrite(
           Conflict(now.listing().Path(*row), "was changed since the interrupted run began"));
@@ -119,7 +117,7 @@ absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
 // From here on the folder's plan has today's times, which a commit records in the manifest. No line
 // of an older version, which has no times, may claim that a shard was built from them.
 absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
-  if (options_.shards_range || options_.only_commit) return absl::OkStatus();
+  if (options_.worker || options_.only_commit) return absl::OkStatus();
   bool differ = false;
   std::set<uint32_t> done;
   for (const ShardResult& result : finished_) done.insert(result.shard);
@@ -148,20 +146,22 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
   if (plan_was_lost_) {
     std::erase_if(lines, [](const ShardResult& line) { return !line.plan || !line.times; });
   }
-  const size_t shards = plan.shards().size();
-  const auto [begin, end] = options_.shards_range.value_or(std::pair<size_t, size_t>(0, shards));
-  ASSIGN_OR_RETURN(ShardStates states, LookAtShards(path_, plan, lines, begin, end, pool));
-  if (options_.only_commit && states.finished.size() < shards)
+  std::vector<bool> wants(plan.shards().size(), options_.only_commit);
+  for (const uint32_t n : wanted_) wants[n] = true;
+  ASSIGN_OR_RETURN(
+      ShardStates states,
+      LookAtShards(path_, plan, lines, wants, Reads() ? ShardLook::kHash : ShardLook::kSize, pool));
+  if (options_.only_commit && states.finished.size() < plan.shards().size())
     return Unfinished(path_, plan, states);
   finished_ = std::move(states.finished);
   // Inputs that were missing or not as planned may be available now: a worker may have had another
   // folder, or an empty mount.
-  if (!options_.only_commit) std::erase_if(finished_, LacksWhatMayBeBack);
+  if (!options_.only_commit && Reads()) std::erase_if(finished_, LacksWhatMayBeBack);
   std::erase_if(finished_, [&](const ShardResult& result) {  // lines of older versions
     return was && !result.times && FirstChangedRow(*was, plan, result.shard);
   });
   for (const ShardResult& line : lines) {
-    if (line.shard < begin || line.shard >= end) continue;
+    if (line.shard >= wants.size() || !wants[line.shard]) continue;
     journalled_.insert(line.shard);
     if (!FitsPlan(line, plan)) continue;
     const std::string index = IndexName(plan.shards()[line.shard].name);
@@ -203,25 +203,35 @@ absl::Status OutputDir::NameIndexes(const Plan& plan) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(const Plan& plan,
-                                                                      size_t shard) const {
+// Whether finished shards are read again. A worker that helps many others looks at sizes: whoever
+// built them has proven them, and the commit reads all of them.
+bool OutputDir::Reads() const { return !options_.shares() || options_.worker->named; }
+
+absl::Status OutputDir::FollowOthers(const Plan& plan) const {
+  const std::lock_guard lock(followed_->mutex);
+  absl::StatusOr<std::vector<ShardResult>> read = followed_->reader.ReadNew();
+  if (absl::IsNotFound(read.status())) return absl::OkStatus();  // published: .pack is gone
+  if (!read.ok()) return read.status();
+  for (ShardResult& line : *read) {
+    if (FitsPlan(line, plan) && !(Reads() && LacksWhatMayBeBack(line)))
+      followed_->lines[line.shard].push_back(std::move(line));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(size_t shard) const {
   std::vector<ShardResult> lines;
   {
     const std::lock_guard lock(followed_->mutex);
-    absl::StatusOr<std::vector<ShardResult>> read = followed_->reader.ReadNew();
-    if (absl::IsNotFound(read.status())) return std::nullopt;  // published: .pack is gone
-    if (!read.ok()) return read.status();
-    for (ShardResult& line : *read) {
-      if (FitsPlan(line, plan) && !LacksWhatMayBeBack(line))
-        followed_->lines[line.shard].push_back(std::move(line));
-    }
     const auto found = followed_->lines.find(static_cast<uint32_t>(shard));
     if (found != followed_->lines.end()) lines = found->second;
   }
+  const ShardLook look = Reads() ? ShardLook::kHash : ShardLook::kSize;
   for (ShardResult& line : lines) {
-    ASSIGN_OR_RETURN(const bool file, Matches(PathOf(line.file.name), line.file));
-    ASSIGN_OR_RETURN(const bool index, Matches(PathOf(line.index.name), line.index));
-    if (file && index) return std::optional<ShardResult>(std::move(line));
+    ASSIGN_OR_RETURN(const bool file, Matches(PathOf(line.file.name), line.file, look));
+    if (!file) continue;
+    ASSIGN_OR_RETURN(const bool index, Matches(PathOf(line.index.name), line.index, look));
+    if (index) return std::optional<ShardResult>(std::move(line));
   }
   return std::nullopt;
 }
@@ -235,10 +245,8 @@ absl::Status OutputDir::CheckFreeSpace(const Plan& plan) const {
   uint64_t needed = 0;
   std::set<uint32_t> done;
   for (const ShardResult& result : finished_) done.insert(result.shard);
-  const auto [begin, end] =
-      options_.shards_range.value_or(std::pair<size_t, size_t>(0, plan.shards().size()));
-  for (size_t n = begin; n < end; ++n) {
-    if (done.count(static_cast<uint32_t>(n)) == 0) needed += plan.shards()[n].bound_bytes;
+  for (const uint32_t n : wanted_) {
+    if (done.count(n) == 0) needed += plan.shards()[n].bound_bytes;
   }
   struct statvfs facts;
   if (::statvfs(path_.c_str(), &facts) != 0)

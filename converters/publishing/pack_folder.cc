@@ -25,8 +25,10 @@ using Kind = OwnedFolder::Kind;
 
 constexpr std::string_view kLockSuffix = ".lock";
 // Found in stages besides the dataset's files: from builds, `pack repair`, and writers of sidecars.
-constexpr std::array<std::string_view, 3> kScratch = {"of-the-run", "rebuilt",
-                                                      "energon-index.sqlite"};
+constexpr std::array<std::string_view, 7> kScratch = {
+    "of-the-run", "rebuilt", "energon-index.sqlite", "beat", "lease", "tried", "tried-link"};
+// More than any beat, lease or note of a failure holds.
+constexpr uint64_t kMaxNoteBytes = uint64_t{1} << 20;
 constexpr std::string_view kRebuilding =
     "build";  // a dataset that `pack repair` builds in its stage
 // A worker that does not yet know that its dataset is published may add files to a stage while it
@@ -79,6 +81,11 @@ class PackLister {
       }
       if (name == NameInFolder(kStageFolder)) {
         RETURN_IF_ERROR(Stage(path));
+        continue;
+      }
+      if (name == NameInFolder(kOwnersFolder) || name == NameInFolder(kLeaseFolder) ||
+          name == NameInFolder(kFailedFolder)) {
+        RETURN_IF_ERROR(Shared(path, name));
         continue;
       }
       ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
@@ -141,6 +148,43 @@ class PackLister {
       }
     }
     if (entries_.others.size() == others) entries_.folders.push_back(folder);
+    return absl::OkStatus();
+  }
+
+  // What workers tell each other, in three folders.
+  absl::Status Shared(const std::string& folder, const std::string& kind) {
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(folder));
+    if (look.kind != Kind::kFolder) {
+      if (look.kind != Kind::kNothing) entries_.others.push_back(folder);
+      return absl::OkStatus();
+    }
+    return WithFolder(folder, [&](const std::string& name, const std::string& path) {
+      if (kind == NameInFolder(kOwnersFolder)) return SharedFile(path, IsRunName(name));
+      if (kind == NameInFolder(kFailedFolder))
+        return SharedFile(path, ParseFailureName(name).has_value());
+      return LeasesOfThousand(name, path);
+    });
+  }
+
+  absl::Status LeasesOfThousand(const std::string& name, const std::string& path) {
+    const bool number =
+        std::all_of(name.begin(), name.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
+    if (look.kind == Kind::kNothing) return absl::OkStatus();
+    if (look.kind != Kind::kFolder || !number) {
+      entries_.others.push_back(path);
+      return absl::OkStatus();
+    }
+    return WithFolder(path, [&](const std::string& lease, const std::string& inner) {
+      return SharedFile(inner, ParseLeaseName(lease).has_value());
+    });
+  }
+
+  absl::Status SharedFile(const std::string& path, bool named) {
+    ASSIGN_OR_RETURN(const OwnedFolder::Look look, dataset_.LookAt(path));
+    if (look.kind == Kind::kNothing) return absl::OkStatus();
+    const bool ours = named && look.kind == Kind::kFile && look.bytes <= kMaxNoteBytes;
+    (ours ? entries_.files : entries_.others).push_back(path);
     return absl::OkStatus();
   }
 
@@ -304,8 +348,10 @@ absl::StatusOr<std::vector<std::string>> RemoveAll(const OwnedFolder& dataset, c
 std::vector<std::string> PackEntries::Unfinished() const {
   std::vector<std::string> names;
   for (const std::string& name : files) {
-    if (name != kLockName && name != kReplacedByName && !name.starts_with(In(kStageFolder, "")))
-      names.push_back(name);
+    const bool shared =
+        name.starts_with(In(kStageFolder, "")) || name.starts_with(In(kOwnersFolder, "")) ||
+        name.starts_with(In(kLeaseFolder, "")) || name.starts_with(In(kFailedFolder, ""));
+    if (name != kLockName && name != kReplacedByName && !shared) names.push_back(name);
   }
   return names;
 }
@@ -351,8 +397,9 @@ absl::Status RemoveStage(const OwnedFolder& dataset) {
 absl::Status RemovePackFolder(const OwnedFolder& dataset) {
   // Stages first: the files removed after them say which of their files are pack's.
   RETURN_IF_ERROR(RemoveStage(dataset));
-  ASSIGN_OR_RETURN(const PackEntries entries, ListPackFolder(dataset));
-  RETURN_IF_ERROR(Remove(dataset, entries));
+  RETURN_IF_ERROR(RemoveAll(dataset, [&](PackLister& lister) {
+                    return lister.Pack(std::string(kPackFolder));
+                  }).status());
   return dataset.RemoveEmptyFolder(kPackFolder);
 }
 

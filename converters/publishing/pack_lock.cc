@@ -12,6 +12,13 @@
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
+namespace {
+
+bool IsUnsupported(int error) {
+  return error == ENOLCK || error == ENOSYS || error == EINVAL || error == EOPNOTSUPP;
+}
+
+}  // namespace
 
 absl::Status CheckPackFolder(const std::string& dataset) {
   const auto check = [&](std::string_view name, mode_t kind, const char* what) {
@@ -25,7 +32,8 @@ absl::Status CheckPackFolder(const std::string& dataset) {
                ? absl::OkStatus()
                : absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), what));
   };
-  for (const std::string_view name : {kPackFolder, kStageFolder}) {
+  for (const std::string_view name :
+       {kPackFolder, kStageFolder, kOwnersFolder, kLeaseFolder, kFailedFolder}) {
     RETURN_IF_ERROR(
         check(name, S_IFDIR, " is a link or a file, where pack has a folder; remove it by hand"));
   }
@@ -39,7 +47,7 @@ absl::Status CheckPackFolder(const std::string& dataset) {
 }
 
 // An OFD lock belongs to the open file: it ends with the process, for any reason.
-absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
+absl::StatusOr<File> LockPackFolder(const std::string& dataset, bool needed) {
   RETURN_IF_ERROR(CheckPackFolder(dataset));
   const auto conflict = [&](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(dataset), " ", why));
@@ -53,7 +61,7 @@ absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
   whole.l_whence = SEEK_SET;
   if (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
     if (errno == EAGAIN || errno == EACCES) return conflict("is locked by another run of pack");
-    return IoStatus("lock", path, errno);
+    if (needed || !IsUnsupported(errno)) return IoStatus("lock", path, errno);
   }
   // The run that held it may have finished and removed the folder between our open and our lock.
   struct stat opened, named = {};
@@ -63,6 +71,27 @@ absl::StatusOr<File> LockPackFolder(const std::string& dataset) {
     return conflict("was finished by another run of pack just now");
   }
   return file;
+}
+
+absl::StatusOr<File> SharePackFolder(const std::string& dataset) {
+  RETURN_IF_ERROR(CheckPackFolder(dataset));
+  const std::string path = absl::StrCat(dataset, "/", std::string(kLockName));
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) {
+    if (errno == ENOENT) return File();
+    return IoStatus("open", path, errno);
+  }
+  File file(fd, path);
+  struct flock whole = {};
+  whole.l_type = F_RDLCK;
+  whole.l_whence = SEEK_SET;
+  if (::fcntl(fd, F_OFD_SETLK, &whole) == 0) return file;
+  if (errno == EAGAIN || errno == EACCES) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(EscapeForTerminal(dataset), " is locked by another run of pack"));
+  }
+  if (IsUnsupported(errno)) return File();
+  return IoStatus("lock", path, errno);
 }
 
 }  // namespace shardpack

@@ -24,7 +24,11 @@ namespace shardpack {
 absl::Status CheckPackFolder(const std::string& dataset);
 
 // `dataset` is the folder that holds `.pack`.
-absl::StatusOr<File> LockPackFolder(const std::string& dataset);
+// Unless `needed`, a file system without locks is no error.
+absl::StatusOr<File> LockPackFolder(const std::string& dataset, bool needed = true);
+// Keeps those out, but lets others that share the folder in. Changes nothing: where no run has
+// locked the folder, or the file system has no locks, the result is not open.
+absl::StatusOr<File> SharePackFolder(const std::string& dataset);
 
 }  // namespace shardpack
 

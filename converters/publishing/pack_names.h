@@ -10,13 +10,20 @@
 #define SHARDPACK_CONVERTERS_PUBLISHING_PACK_NAMES_H_
 
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace shardpack {
 
 inline constexpr std::string_view kPackFolder = ".pack";
 inline constexpr std::string_view kStageFolder = ".pack/stage";
+// Of workers that share a folder: their beats, who builds which shard, and what went wrong.
+inline constexpr std::string_view kOwnersFolder = ".pack/owners";
+inline constexpr std::string_view kLeaseFolder = ".pack/lease";
+inline constexpr std::string_view kFailedFolder = ".pack/failed";
 inline constexpr std::string_view kLockName = ".pack/lock";
 inline constexpr std::string_view kPlanName = ".pack/plan";
 // The names that a build may put into the folder, one per line.
@@ -52,6 +59,17 @@ inline constexpr std::string_view NameInFolder(std::string_view name) {
 bool IsRunName(std::string_view name);
 // The name of that run's journal.
 std::string WorkersJournal(std::string_view run);
+// Its beat.
+std::string OwnerName(std::string_view run);
+// The lease of a shard, in its generation (from 1): `.pack/lease/012/012345.1`. The folders hold a
+// thousand shards each.
+std::string LeaseFolderName(uint32_t shard);
+std::string LeaseName(uint32_t shard, uint32_t generation);
+// The shard and the generation; nullopt for another name. `name` is that in its folder.
+std::optional<std::pair<uint32_t, uint32_t>> ParseLeaseName(std::string_view name);
+// A run's note that it could not build a shard: `.pack/failed/012345.OWNER`.
+std::string FailureName(uint32_t shard, std::string_view run);
+std::optional<std::pair<uint32_t, std::string>> ParseFailureName(std::string_view name);
 // Whether pack gives a journal this name (the name within `.pack`).
 bool IsOwnJournalName(std::string_view name);
 

@@ -355,16 +355,19 @@ absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, c
   const Listing& listing = plan.listing();
   const bool planned = !options.planned_source.empty();
   std::vector<uint32_t> rows;
-  if (options.shards_range) {
-    for (size_t n = options.shards_range->first; n < options.shards_range->second; ++n)
-      AddRows(plan, n, rows);
+  // A worker only answers for its own part.
+  if (options.worker) {
+    for (const auto& [begin, end] : options.worker->ranges) {
+      for (size_t n = begin; n < end; ++n) AddRows(plan, static_cast<uint32_t>(n), rows);
+    }
+    if (rows.empty()) return absl::OkStatus();
   }
   Rows passed_over;
   if (planned) {
     ASSIGN_OR_RETURN(passed_over, RowsNotAsPlanned(dataset, manifest, listing));
   }
   SourceFiles files(listing, planned ? options.planned_source : listing.root,
-                    options.shards_range ? &rows : nullptr, std::move(passed_over));
+                    options.worker ? &rows : nullptr, std::move(passed_over));
   ASSIGN_OR_RETURN(const int64_t published, PublishedAt(dataset));
   if (planned) {
     RETURN_IF_ERROR(files.Look(published, planned, pool));

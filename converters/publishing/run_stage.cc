@@ -2,12 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <random>
-#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ namespace {
 constexpr std::string_view kLockSuffix = ".lock";
 constexpr int kAttempts = 8;
 constexpr std::string_view kUnknownBoot = "unknown";
+constexpr std::string_view kTried = "tried", kTriedLink = "tried-link";
 
 // The first digits of the boot id; containers on one machine share it, and its locks.
 const std::string& BootName() {
@@ -48,7 +50,8 @@ std::string HostName() {
 
 std::string NewOwner() {
   std::random_device chance;
-  return absl::StrFormat("%s-%s-%d-%08x", HostName(), BootName(), ::getpid(), chance());
+  const unsigned high = chance(), low = chance();
+  return absl::StrFormat("%s-%s-%d-%08x%08x", HostName(), BootName(), ::getpid(), high, low);
 }
 
 std::string InStage(const std::string& name) {
@@ -72,17 +75,20 @@ bool StillNamed(int fd, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-// Removes what killed runs of this machine have left: only locks of the same machine show that a
-// run is dead. Errors are harmless.
-void RemoveDead(const OwnedFolder& dataset) {
+// Only locks of the same machine show that a run is dead.
+bool IsOfThisMachine(std::string_view run) {
   // Without /proc, machines with the same name cannot be distinguished, and locks may not work
   // between them.
-  if (BootName() == kUnknownBoot) return;
-  const std::string mine = absl::StrCat(HostName(), "-", BootName(), "-");
+  return BootName() != kUnknownBoot &&
+         run.starts_with(absl::StrCat(HostName(), "-", BootName(), "-"));
+}
+
+// Removes what killed runs of this machine have left. Errors are harmless.
+void RemoveDead(const OwnedFolder& dataset) {
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(kStageFolder));
   if (!names.ok()) return;
   for (const std::string& name : *names) {
-    if (!name.ends_with(kLockSuffix) || !name.starts_with(mine) || !OwnedFolder::IsName(name))
+    if (!name.ends_with(kLockSuffix) || !IsOfThisMachine(name) || !OwnedFolder::IsName(name))
       continue;
     const std::string lock_name = InStage(name), path = dataset.PathOf(lock_name);
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -108,7 +114,7 @@ absl::StatusOr<std::unique_ptr<RunStage>> RunStage::Create(const std::string& da
     if (!status.ok()) return status;
     return stage;
   }
-  return status;
+  return absl::UnavailableError(std::string(status.message()));
 }
 
 absl::Status RunStage::Lock() {
@@ -137,21 +143,48 @@ std::string RunStage::NameOf(std::string_view name) const {
   return absl::StrCat(InStage(owner_), "/", std::string(name));
 }
 
-absl::StatusOr<std::set<std::string>> RunStage::HeldByOthers() const {
-  std::set<std::string> held;
-  const std::string stages = folder_.PathOf(kStageFolder);
-  const absl::StatusOr<std::vector<std::string>> owners = ListFolder(stages);
-  if (absl::IsNotFound(owners.status())) return held;  // published by another run: .pack is gone
-  if (!owners.ok()) return owners.status();
-  for (const std::string& owner : *owners) {
-    if (owner == owner_ || owner.ends_with(kLockSuffix)) continue;
-    const absl::StatusOr<std::vector<std::string>> names =
-        ListFolder(absl::StrCat(stages, "/", owner));
-    if (absl::IsNotFound(names.status())) continue;  // that run has ended
-    if (!names.ok()) return names.status();
-    held.insert(names->begin(), names->end());
+bool RunStage::IsDeadHere(const OwnedFolder& dataset, const std::string& run) {
+  if (!IsRunName(run) || !IsOfThisMachine(run)) return false;
+  const std::string path = dataset.PathOf(LockOf(run));
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return errno == ENOENT;
+  const File lock(fd, path);
+  return LockWhole(fd);
+}
+
+absl::Status RunStage::TestFileSystem() const {
+  const std::string tried = NameOf(kTried), linked = NameOf(kTriedLink);
+  RETURN_IF_ERROR(folder_.RemoveFile(tried));
+  RETURN_IF_ERROR(folder_.RemoveFile(linked));
+  const std::string from = folder_.PathOf(tried), to = folder_.PathOf(linked);
+  const auto unfit = [&](const std::string& what) {
+    (void)folder_.RemoveFile(tried);
+    (void)folder_.RemoveFile(linked);
+    return absl::UnimplementedError(absl::StrCat(
+        EscapeForTerminal(folder_.path()), " lies on a file system where ", what,
+        ", so that several workers cannot build in it safely. One process can (the same command "
+        "without --worker, --join, --shards); or name a folder on another file system"));
+  };
+  ASSIGN_OR_RETURN(File file, File::CreateExclusive(from));
+  RETURN_IF_ERROR(file.Close());
+  const absl::StatusOr<File> again = File::CreateExclusive(from);
+  if (again.ok()) return unfit("two programs can create the same file");
+  if (!absl::IsAlreadyExists(again.status())) return again.status();
+  if (::link(from.c_str(), to.c_str()) != 0) {
+    const int error = errno;
+    if (error == ENOSPC || error == EDQUOT || error == EIO) return IoStatus("link", to, error);
+    return unfit(absl::StrCat("a file cannot have two names (link: ", ::strerror(error), ")"));
   }
-  return held;
+  if (::link(from.c_str(), to.c_str()) == 0 || errno != EEXIST)
+    return unfit("a second link replaces the first");
+  struct stat first, second;
+  if (::lstat(from.c_str(), &first) != 0) return IoStatus("look at", from, errno);
+  if (::lstat(to.c_str(), &second) != 0) return IoStatus("look at", to, errno);
+  if (first.st_ino != second.st_ino || first.st_dev != second.st_dev)
+    return unfit("two names of one file look like two files");
+  RETURN_IF_ERROR(folder_.RemoveFile(linked));
+  RETURN_IF_ERROR(folder_.Replace(tried, linked));
+  return folder_.RemoveFile(linked);
 }
 
 }  // namespace shardpack

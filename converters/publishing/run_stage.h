@@ -3,7 +3,6 @@
 //
 //   absl::StatusOr<std::unique_ptr<RunStage>> stage = RunStage::Create("OUT");  // in .pack/stage
 //   StagedFile::Create((*stage)->PathOf("train-000000.tar"));
-//   if ((*stage)->HeldByOthers().contains("train-000001.tar")) ...  // another run is building it
 //
 // Its name contains host, boot, process and chance; a file beside it is locked as long as the run
 // lives. The next run removes what a killed run of this machine has left, and touches nothing else.
@@ -16,7 +15,6 @@
 #define SHARDPACK_CONVERTERS_PUBLISHING_RUN_STAGE_H_
 
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,8 +38,12 @@ class RunStage {
   // Relative to the dataset's folder.
   std::string NameOf(std::string_view name) const;
   std::string PathOf(std::string_view name) const { return folder_.PathOf(NameOf(name)); }
-  // What other runs have in their stages. Those of another machine may be dead.
-  absl::StatusOr<std::set<std::string>> HeldByOthers() const;
+  // Whether that run was one of this machine, and has ended. Of other machines nothing is known.
+  bool IsDeadHere(const std::string& run) const { return IsDeadHere(folder_, run); }
+  static bool IsDeadHere(const OwnedFolder& dataset, const std::string& run);
+  // FailedPrecondition unless the file system can do, in this stage, what runs that share a folder
+  // rely on: exclusive creation, hard links, renaming.
+  absl::Status TestFileSystem() const;
 
  private:
   RunStage(OwnedFolder folder, std::string owner)

@@ -19,6 +19,8 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kNamed = 5, kNamedRanges = 20;
+// Of a list of shards on a command line.
+constexpr size_t kMaxListBytes = 500;
 
 std::span<const int64_t> FieldTimes(const Listing& listing, uint64_t row) {
   const size_t fields = listing.field_mtime_ns.empty() ? 0 : listing.fields.size();
@@ -27,7 +29,8 @@ std::span<const int64_t> FieldTimes(const Listing& listing, uint64_t row) {
 
 }  // namespace
 
-absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, std::string* why) {
+absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, ShardLook look,
+                             std::string* why) {
   const auto differs = [&](const std::string& text) {
     if (why != nullptr) *why = absl::StrCat(EscapeForTerminal(entry.name), " ", text);
     return false;
@@ -40,6 +43,7 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, st
   ASSIGN_OR_RETURN(uint64_t size, file->Size());
   if (size != entry.bytes)
     return differs(absl::StrCat("has ", size, " bytes, expected ", entry.bytes));
+  if (look == ShardLook::kSize) return true;
   ASSIGN_OR_RETURN(Digest digest, SequentialReader(*file, size).Finish());
   return digest == entry.xxh3_128 ? true : differs("has another hash than when it was built");
 }
@@ -121,11 +125,12 @@ absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
 }
 
 absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan,
-                                         std::span<const ShardResult> lines, size_t begin,
-                                         size_t end, IoPool& pool) {
+                                         std::span<const ShardResult> lines,
+                                         const std::vector<bool>& wants, ShardLook look,
+                                         IoPool& pool) {
   std::vector<ShardResult> fitting;
   for (const ShardResult& line : lines) {
-    if (line.shard < begin || line.shard >= end || !FitsPlan(line, plan)) continue;
+    if (line.shard >= wants.size() || !wants[line.shard] || !FitsPlan(line, plan)) continue;
     fitting.push_back(line);
     // For a run that was killed while it gave indexes of an older version today's names.
     const std::string name = IndexName(plan.shards()[line.shard].name);
@@ -143,7 +148,7 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
     for (const FileEntry* entry : {&fitting[i].file, &fitting[i].index}) {
       std::string why;
       const absl::StatusOr<bool> same =
-          Matches(absl::StrCat(dataset, "/", entry->name), *entry, &why);
+          Matches(absl::StrCat(dataset, "/", entry->name), *entry, look, &why);
       if (!same.ok()) {
         const std::lock_guard lock(mutex);
         failed = same.status();
@@ -199,31 +204,32 @@ bool LacksWhatMayBeBack(const ShardResult& result) {
   return std::any_of(result.skips.begin(), result.skips.end(), MayBeBack);
 }
 
-std::string RangesToBuild(const std::string& dataset, const Plan& plan,
-                          const std::set<uint32_t>& shards) {
+std::string ShardList(const std::set<uint32_t>& shards, size_t most) {
   std::vector<std::string> ranges;
   for (auto at = shards.begin(); at != shards.end();) {
     const uint32_t first = *at;
     uint32_t last = first;
     while (++at != shards.end() && *at == last + 1) ++last;
-    ranges.push_back(absl::StrCat(first, "-", last));
+    ranges.push_back(first == last ? absl::StrCat(first) : absl::StrCat(first, "-", last));
   }
-  const std::string first = ranges.front();
-  if (ranges.size() > kNamedRanges) {
-    const size_t more = ranges.size() - kNamedRanges;
-    ranges.resize(kNamedRanges);
-    ranges.push_back(absl::StrCat("and ", more, " more"));
-  }
+  const size_t more = ranges.size() - std::min(ranges.size(), most);
+  ranges.resize(ranges.size() - more);
+  return absl::StrCat(absl::StrJoin(ranges, ","),
+                      more > 0 ? absl::StrCat(" and ", more, " more ranges") : "");
+}
+
+std::string HowToBuild(const std::string& dataset, const Plan& plan,
+                       const std::set<uint32_t>& shards, bool missing) {
   const std::string folder = ShellQuoted(dataset), plan_file = ShellQuoted(dataset + "/.pack/plan");
+  const std::string list = ShardList(shards);
   // Workers may have been given another path to the source.
   const std::string& root = plan.listing().root;
   const bool source_is_here = Exists(root).value_or(true);
-  const std::string build = absl::StrCat(TypedProgram(), " build ", source_is_here ? "" : "SRC ",
-                                         "--plan ", plan_file, " -o ", folder);
   std::string text =
-      absl::StrCat("\nRanges to build: ", absl::StrJoin(ranges, " "), "\nThe first of them:\n  ",
-                   build, " --shards-range ", first, "\nand when all are built:\n  ",
-                   TypedProgram(), " commit ", folder);
+      absl::StrCat("\nThese are built by\n  ", TypedProgram(), " build ",
+                   source_is_here ? "" : "SRC ", "--plan ", plan_file, " -o ", folder,
+                   missing && list.size() > kMaxListBytes ? " --join" : " --shards " + list,
+                   "\nand when all are built:\n  ", TypedProgram(), " commit ", folder);
   if (!source_is_here) {
     absl::StrAppend(&text, "\nwith SRC the folder of the source, which is not at ",
                     EscapeForTerminal(root), " here");
@@ -232,25 +238,28 @@ std::string RangesToBuild(const std::string& dataset, const Plan& plan,
 }
 
 absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states) {
-  const size_t shards = plan.shards().size(), done = states.finished.size();
+  const size_t shards = plan.shards().size();
   std::set<uint32_t> to_build;
   for (uint32_t n = 0; n < shards; ++n) to_build.insert(n);
   for (const ShardResult& result : states.finished) to_build.erase(result.shard);
-  std::string text = absl::StrCat(EscapeForTerminal(dataset),
-                                  " cannot be published yet, and nothing was changed: ");
-  const size_t missing = shards - done - states.damaged.size();
-  if (missing > 0) absl::StrAppend(&text, missing, " of ", shards, " shards are not built yet");
+  std::string text =
+      absl::StrCat(EscapeForTerminal(dataset),
+                   " cannot be published yet, and nothing was changed. Of ", shards, " shards:");
+  std::set<uint32_t> missing = to_build;
+  for (const auto& [shard, why] : states.damaged) missing.erase(shard);
+  if (!missing.empty())
+    absl::StrAppend(&text, "\n  missing ", missing.size(), ": ", ShardList(missing, kNamedRanges));
   if (!states.damaged.empty()) {
-    absl::StrAppend(&text, missing > 0 ? "; " : "", states.damaged.size(), " of ", shards,
-                    " shards are damaged:");
+    absl::StrAppend(&text, "\n  damaged ", states.damaged.size(), ":");
     size_t named = 0;
     for (const auto& [shard, why] : states.damaged) {
-      if (named++ < kNamed) absl::StrAppend(&text, "\n  shard ", shard, ": ", why);
+      if (named++ < kNamed)
+        absl::StrAppend(&text, named > 1 ? ";" : "", " shard ", shard, ": ", why);
     }
-    if (named > kNamed) absl::StrAppend(&text, "\n  ... and ", named - kNamed, " more");
+    if (named > kNamed) absl::StrAppend(&text, "; and ", named - kNamed, " more");
   }
-  absl::StrAppend(&text, RangesToBuild(dataset, plan, to_build));
-  return states.damaged.empty() ? absl::FailedPreconditionError(text) : absl::DataLossError(text);
+  absl::StrAppend(&text, HowToBuild(dataset, plan, to_build, states.damaged.empty()));
+  return states.damaged.empty() ? absl::AbortedError(text) : absl::DataLossError(text);
 }
 
 }  // namespace shardpack

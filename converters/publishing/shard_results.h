@@ -2,7 +2,7 @@
 //
 //   absl::Status one_plan = CheckOnePlan("OUT", plan, lines);  // names files of other plans
 //   absl::StatusOr<ShardStates> states =
-//       LookAtShards("OUT", plan, lines, 0, plan.shards().size(), pool);
+//       LookAtShards("OUT", plan, lines, wanted, ShardLook::kHash, pool);
 //   if (states->finished.size() < plan.shards().size()) return Unfinished("OUT", plan, *states);
 //
 // Nothing is changed.
@@ -14,6 +14,7 @@
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,9 +35,12 @@ struct ShardStates {
   std::map<uint32_t, std::string> damaged;  // journalled shards whose files have changed, and how
 };
 
-// Hashes a file; false when it does not match the entry or may not be read; `why` then says why.
+enum class ShardLook : uint8_t { kHash, kSize };
+
+// Hashes a file, or looks at its size; false when it does not match the entry or may not be read;
+// `why` then says why.
 absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry,
-                             std::string* why = nullptr);
+                             ShardLook look = ShardLook::kHash, std::string* why = nullptr);
 
 // When the files of a shard were last modified, as listed. The plan's digest does not cover this.
 Digest ShardTimes(const Plan& plan, size_t shard);
@@ -52,10 +56,11 @@ bool FitsPlan(const ShardResult& line, const Plan& plan);
 absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
                           std::span<const ShardResult> lines);
 
-// Checks the shards [begin, end).
+// Checks the shards for which `wants`, by number, is true.
 absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan,
-                                         std::span<const ShardResult> lines, size_t begin,
-                                         size_t end, IoPool& pool);
+                                         std::span<const ShardResult> lines,
+                                         const std::vector<bool>& wants, ShardLook look,
+                                         IoPool& pool);
 
 // Whether the reason for a skip does not depend on the input's bytes: the input may be available
 // again, as planned.
@@ -65,12 +70,17 @@ bool MayBeBack(const Skip& skip);
 // Such a shard is built again.
 bool LacksWhatMayBeBack(const ShardResult& result);
 
-// The ranges of these shards (at least one), and the commands that build and publish them.
-std::string RangesToBuild(const std::string& dataset, const Plan& plan,
-                          const std::set<uint32_t>& shards);
+// "7-8,21", or with more than so many ranges "7-8,21 and 5 more ranges".
+std::string ShardList(const std::set<uint32_t>& shards,
+                      size_t most = std::numeric_limits<size_t>::max());
 
-// Why nothing can be published, with commands that build the missing ranges. DataLoss when shards
-// are damaged.
+// The commands that build these shards (at least one) and publish all.
+// `missing`: none of them was built, so that they need not be named.
+std::string HowToBuild(const std::string& dataset, const Plan& plan,
+                       const std::set<uint32_t>& shards, bool missing = false);
+
+// Why nothing can be published, with the commands that build what is missing. DataLoss when shards
+// are damaged, else Aborted.
 absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states);
 
 }  // namespace shardpack

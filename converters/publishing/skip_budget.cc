@@ -119,7 +119,7 @@ class Refusal {
           "\nOnce the inputs that are gone or have changed are as planned again, their shards ",
           out_.replaces()
               ? "are built again by the same command."
-              : absl::StrCat("are built again.", RangesToBuild(out_.path(), plan_, again)));
+              : absl::StrCat("are built again.", HowToBuild(out_.path(), plan_, again)));
     }
     absl::StrAppend(&text,
                     "\nA plan does not change with its source: to pack that as it is now, make a "

@@ -171,7 +171,8 @@ class PlanRepair {
     options.jobs = work_.options.jobs;
     options.memory_bytes = work_.options.memory_bytes;
     options.output.fsync = false;  // done on publishing
-    options.output.shards_range = {shards.front().first, shards.back().first + 1};
+    options.output.worker =
+        WorkerOptions{.ranges = {{shards.front().first, shards.back().first + 1}}, .alone = true};
     const absl::StatusOr<RunReport> report =
         Build(again_.plan, *again_.source, options, work_.pool, progress, work_.stop);
     if (!report.ok() && !IsOfOneFile(report.status())) return report.status();

@@ -1,5 +1,7 @@
 #include "formats/io/staged_file.h"
 
+#include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -69,6 +71,25 @@ absl::Status StagedFile::Flush() {
 absl::Status StagedFile::SyncData() {
   absl::Status flushed = Flush();
   return flushed.ok() ? Remember(file_.SyncData()) : flushed;
+}
+
+absl::Status StagedFile::Link(const std::string& final_path) {
+  RETURN_IF_ERROR(Flush());
+  struct stat mine, there;
+  if (::fstat(file_.descriptor(), &mine) != 0)
+    return Remember(IoStatus("look at", file_.path(), errno));
+  RETURN_IF_ERROR(Remember(file_.Close()));
+  if (::link(file_.path().c_str(), final_path.c_str()) != 0) {
+    const int error = errno;
+    // A network file system repeats a call whose reply was lost, and the repetition then sees the
+    // result of the first call.
+    const bool done = error == EEXIST && ::lstat(final_path.c_str(), &there) == 0 &&
+                      mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+    if (!done) return Remember(IoStatus("link to", final_path, error));
+  }
+  failed_ = absl::FailedPreconditionError(
+      absl::StrCat(EscapeForTerminal(final_path), " is already published"));
+  return absl::OkStatus();
 }
 
 absl::Status StagedFile::Publish(const std::string& final_path) {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -29,6 +30,25 @@ class StagedFileTest : public ::testing::Test {
   std::string final_ = scratch_.File("final");
   testing::Random random_{5};
 };
+
+TEST_F(StagedFileTest, ALinkReplacesNothingAndMayBeRepeated) {
+  {
+    auto staged = Create();
+    ASSERT_TRUE(staged->Append(AsBytes("mine")).ok());
+    ASSERT_TRUE(staged->Flush().ok());
+    // As if the reply to an earlier link had been lost.
+    std::filesystem::create_hard_link(scratch_.File("staged"), final_);
+    EXPECT_TRUE(staged->Link(final_).ok());
+    EXPECT_TRUE(absl::IsFailedPrecondition(staged->Append(AsBytes("more"))));
+    EXPECT_TRUE(std::filesystem::exists(scratch_.File("staged")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(scratch_.File("staged")));
+  EXPECT_EQ(Read("final"), "mine");
+  auto other = Create();
+  ASSERT_TRUE(other->Append(AsBytes("mine")).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(other->Link(final_)));  // another file, even if it is equal
+  EXPECT_EQ(Read("final"), "mine");
+}
 
 TEST_F(StagedFileTest, AppendsOfAnySizeArriveInOrder) {
   for (const uint64_t limit : {uint64_t{1} << 40, uint64_t{4000}}) {

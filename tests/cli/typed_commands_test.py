@@ -109,10 +109,9 @@ class TypedCommands(command.PackTest):
       plan, out = source + ".plan", source + "-out"
       self.pack("plan", source, "--write", plan, "--shards", "4", "-q")
       self.pack("build", "--plan", plan, "-o", out, "--shards-range", "1-1", "-q")
-      for commands in (2, 2):  # of shard 0, then of 2 and 3
-        typed = OWN_LINE.findall(self.pack("commit", out, expect=5).stderr)
-        self.assertEqual(commands, len(typed))
-        self.type(typed[0])
+      typed = OWN_LINE.findall(self.pack("commit", out, expect=7).stderr)
+      self.assertEqual(2, len(typed))
+      self.type(typed[0])
       self.assertIn("6 of 6 images", self.type(typed[1]))
 
   def test_a_finished_one_that_lost_a_shard(self):
@@ -166,7 +165,7 @@ class TypedCommands(command.PackTest):
     self.source(count=6)
     self.write("src/cat/bad.jpg")
     self.pack("plan", "src", "--shards", "1", "--write", "plan")
-    self.pack("build", "--plan", "plan", "-o", "-x", "--shards-range", "0-0", expect=3)
+    self.pack("build", "--plan", "plan", "-o", "-x", "--shards-range", "0-0")
     refused = self.pack("commit", "--", "-x", expect=4).stderr
     self.type(self.last_line(refused, "--max-skip"), expect=3)
 

@@ -53,6 +53,8 @@ NOT_RUN = {
     "libutf8proc2 libwebp7 libwebpdemux2 libwebpmux3 libxxhash0 libzstd1 zlib1g": "//packaging/tree:linked_test compares them",
     "pip uninstall shardpack": "//packaging/portable:wheel_test does",
     "sudo apt-get purge shardpack libshardpack0 libshardpack-dev python3-shardpack": "packaging/debs/check does",
+    "sbatch --dependency=afterany:$(sbatch --parsable jobs/build.sbatch) jobs/commit.sbatch": "tests/interop/engines_check.py does",
+    "kubectl apply -f jobs": "a cluster; //tests/cluster:drivers_test runs what it starts",
     "podman build -t shardpack -f packaging/Containerfile .": "packaging/debs/check runs the Containerfile's commands",
     "podman run --rm -v \"$PWD:/data\" shardpack photos -o shards": "packaging/debs/check runs the Containerfile's commands",
     "cuda/carry.sh bazel-bin/cuda/preprocess_gpu_test /tmp/carried": "a GPU",

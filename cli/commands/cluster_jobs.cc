@@ -1,0 +1,172 @@
+#include "cli/commands/cluster_jobs.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
+#include "formats/io/staged_file.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrCat;
+
+constexpr uint64_t kMaxJobBytes = 1 << 20;
+constexpr size_t kDefaultWorkers = 64;
+// Slurm replaces these in the names of logs, and gives up at others.
+constexpr std::string_view kSlurmSpecial = "%\\\"' \t";
+
+absl::StatusOr<std::string> Absolute(const std::string& path) {
+  std::error_code error;
+  const std::string absolute = std::filesystem::absolute(path, error).lexically_normal().native();
+  if (error) return IoStatus("look at", path, error.value());
+  const bool plain = std::none_of(absolute.begin(), absolute.end(),
+                                  [](unsigned char c) { return c < ' ' || c >= 0x7F; });
+  if (plain) return absolute;
+  return absl::InvalidArgumentError(
+      StrCat("a job's file cannot hold this path: ", EscapeForTerminal(absolute)));
+}
+
+// JSON is YAML; this one escapes what YAML would take apart.
+std::string Yaml(const std::string& text) { return nlohmann::json(text).dump(); }
+
+std::string Words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words)
+    absl::StrAppend(&text, text.empty() ? "" : ", ", Yaml(word));
+  return StrCat("[", text, "]");
+}
+
+std::string SlurmHead(const std::string& name, const std::string& folder, const std::string& log) {
+  const bool named = folder.find_first_of(kSlurmSpecial) == std::string::npos;
+  return StrCat("#!/bin/bash\n#SBATCH --job-name=", name, "\n#SBATCH --open-mode=append\n",
+                named ? StrCat("#SBATCH --output=", folder, "/", log, "\n") : "");
+}
+
+// What pods need, for both jobs: to be adapted to the cluster.
+std::string Pod(const ClusterJobs& jobs, const std::string& command, const std::string& env) {
+  const std::filesystem::path plan(jobs.plan);
+  return StrCat(
+      "    spec:\n      restartPolicy: Never\n      containers:\n      - name: pack\n",
+      "        # As packaging/Containerfile makes it.\n        image: shardpack\n",
+      "        command: ", command, "\n", env,
+      "        volumeMounts:\n        - {name: data, mountPath: ",
+      Yaml(plan.parent_path().native()), "}\n      volumes:\n",
+      "      # What holds the plan, the source and the dataset, at the same paths for all.\n",
+      "      - {name: data, persistentVolumeClaim: {claimName: data}}\n");
+}
+
+absl::Status WriteJob(const std::string& folder, const std::string& name, const std::string& text) {
+  const std::string path = StrCat(folder, "/", name);
+  absl::StatusOr<std::string> there = ReadWholeFile(path, kMaxJobBytes);
+  if (there.ok() && *there == text) return absl::OkStatus();
+  if (there.ok()) {
+    return absl::AlreadyExistsError(
+        StrCat(EscapeForTerminal(path), " is there, with another text; move it away"));
+  }
+  if (!absl::IsNotFound(there.status())) return there.status();
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StagedFile::Create(path + ".part"));
+  RETURN_IF_ERROR(staged->Append(AsBytes(text)));
+  return staged->Publish(path);
+}
+
+}  // namespace
+
+std::string SlurmBuild(const ClusterJobs& jobs, const std::string& folder) {
+  return StrCat(
+      SlurmHead("pack-build", folder, "build-%A_%a.log"), "#SBATCH --array=0-", jobs.workers - 1,
+      "\n#SBATCH --requeue\n#SBATCH --cpus-per-task=8\n"
+      "# Before its time is over, a task stops; the others go on with its shards.\n"
+      "#SBATCH --signal=B:TERM@60\n"
+      "exec ",
+      ShellQuoted(jobs.program), " build --plan ", ShellQuoted(jobs.plan), " -o ",
+      ShellQuoted(jobs.out), " --worker auto --join -q -j \"${SLURM_CPUS_PER_TASK:-1}\"\n");
+}
+
+std::string SlurmCommit(const ClusterJobs& jobs, const std::string& folder) {
+  return StrCat(
+      SlurmHead("pack-commit", folder, "commit-%j.log"), ShellQuoted(jobs.program), " commit ",
+      ShellQuoted(jobs.out),
+      "\ncode=$?\n"
+      "# 3: published, and inputs were skipped. 7: shards are missing; submit build.sbatch "
+      "again.\n"
+      "if [ \"$code\" -eq 3 ]; then exit 0; fi\n"
+      "exit \"$code\"\n");
+}
+
+std::string KubernetesBuild(const ClusterJobs& jobs) {
+  return StrCat(
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: pack-build}\nspec:\n"
+      "  completionMode: Indexed\n  completions: ",
+      jobs.workers, "\n  parallelism: ", jobs.workers,
+      "\n  backoffLimitPerIndex: 5\n  podFailurePolicy:\n    rules:\n"
+      "    # What another attempt would not change: usage, damage, another plan.\n"
+      "    - {action: FailJob, onExitCodes: {operator: In, values: [2, 4, 5]}}\n"
+      "  template:\n",
+      Pod(jobs,
+          Words({jobs.program, "build", "--plan", jobs.plan, "-o", jobs.out, "--worker", "auto",
+                 "--join", "-q"}),
+          StrCat("        env:\n        - {name: SHARDPACK_WORKERS, value: \"", jobs.workers,
+                 "\"}\n")));
+}
+
+std::string KubernetesCommit(const ClusterJobs& jobs) {
+  const std::string program = ShellQuoted(jobs.program), out = ShellQuoted(jobs.out);
+  return StrCat(
+      "apiVersion: batch/v1\nkind: Job\nmetadata: {name: pack-commit}\nspec:\n"
+      "  backoffLimit: 5\n  template:\n",
+      Pod(jobs,
+          Words({"sh", "-c",
+                 StrCat(program, " status --wait ", out, " && ", program, " commit ", out,
+                        "; code=$?; if [ $code -eq 3 ]; then exit 0; fi; exit $code")}),
+          ""));
+}
+
+absl::StatusOr<std::string> WriteClusterJobs(const CommandLine& line, const Plan& plan) {
+  const PackFlags& flags = line.pack();
+  if (flags.slurm_folder.empty() && flags.k8s_folder.empty()) {
+    if (flags.tasks == 0) return std::string();
+    return absl::InvalidArgumentError("--tasks is for --slurm and --k8s");
+  }
+  if (flags.write_plan.empty() || flags.out.empty()) {
+    return absl::InvalidArgumentError(
+        "--slurm and --k8s write jobs that build a plan in a folder: give --write FILE and -o OUT, "
+        "too");
+  }
+  ClusterJobs jobs;
+  // A program that was found in PATH is found there by the tasks.
+  jobs.program = line.program;
+  if (jobs.program.find('/') != std::string::npos) {
+    ASSIGN_OR_RETURN(jobs.program, Absolute(jobs.program));
+  }
+  ASSIGN_OR_RETURN(jobs.plan, Absolute(flags.write_plan));
+  ASSIGN_OR_RETURN(jobs.out, Absolute(flags.out));
+  jobs.workers = flags.tasks > 0 ? flags.tasks : std::min(plan.shards().size(), kDefaultWorkers);
+  std::string text;
+  if (!flags.slurm_folder.empty()) {
+    ASSIGN_OR_RETURN(const std::string folder, Absolute(flags.slurm_folder));
+    RETURN_IF_ERROR(MakeDirectory(folder));
+    RETURN_IF_ERROR(WriteJob(folder, "build.sbatch", SlurmBuild(jobs, folder)));
+    RETURN_IF_ERROR(WriteJob(folder, "commit.sbatch", SlurmCommit(jobs, folder)));
+    const std::string quoted = ShellQuoted(flags.slurm_folder);
+    absl::StrAppend(&text, "\nWith Slurm:\n  sbatch --dependency=afterany:$(sbatch --parsable ",
+                    quoted, "/build.sbatch) ", quoted, "/commit.sbatch");
+  }
+  if (!flags.k8s_folder.empty()) {
+    ASSIGN_OR_RETURN(const std::string folder, Absolute(flags.k8s_folder));
+    RETURN_IF_ERROR(MakeDirectory(folder));
+    RETURN_IF_ERROR(WriteJob(folder, "build.yaml", KubernetesBuild(jobs)));
+    RETURN_IF_ERROR(WriteJob(folder, "commit.yaml", KubernetesCommit(jobs)));
+    absl::StrAppend(&text, "\nWith Kubernetes, once image and volume in them are right:\n",
+                    "  kubectl apply -f ", ShellQuoted(flags.k8s_folder));
+  }
+  return text;
+}
+
+}  // namespace shardpack::cli

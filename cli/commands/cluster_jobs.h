@@ -1,0 +1,39 @@
+// ClusterJobs: the jobs that build a plan on a cluster and publish the result, for the scheduler
+// that it has: an array of Slurm, or an indexed Job of Kubernetes.
+//
+//   const ClusterJobs jobs{.program = "pack", .plan = "/data/plan", .out = "/data/shards", .workers = 64};
+//   absl::Status written = WriteSlurmJobs(jobs, "jobs");     // jobs/build.sbatch, jobs/commit.sbatch
+//
+// Thread-safety: pure except for the file system.
+// Errors: InvalidArgument for paths that such a file cannot hold; AlreadyExists (exit 5) for files
+// that are there with another text; I/O Status.
+#ifndef SHARDPACK_CLI_COMMANDS_CLUSTER_JOBS_H_
+#define SHARDPACK_CLI_COMMANDS_CLUSTER_JOBS_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cli/flags/command_line.h"
+#include "converters/planning/plan.h"
+
+namespace shardpack::cli {
+
+struct ClusterJobs {
+  std::string program;    // as the tasks start it
+  std::string plan, out;  // absolute
+  size_t workers = 1;
+};
+
+std::string SlurmBuild(const ClusterJobs& jobs, const std::string& folder);
+std::string SlurmCommit(const ClusterJobs& jobs, const std::string& folder);
+std::string KubernetesBuild(const ClusterJobs& jobs);
+std::string KubernetesCommit(const ClusterJobs& jobs);
+
+// Writes what --slurm and --k8s of `pack plan` ask for; returns what to type then, or "".
+absl::StatusOr<std::string> WriteClusterJobs(const CommandLine& line, const Plan& plan);
+
+}  // namespace shardpack::cli
+
+#endif  // SHARDPACK_CLI_COMMANDS_CLUSTER_JOBS_H_

@@ -1,0 +1,223 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "cli/commands/commands.h"
+#include "cli/flags/failure.h"
+#include "cli/flags/given_file.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/units.h"
+#include "converters/publishing/output_dir.h"
+#include "converters/publishing/pack_names.h"
+#include "converters/publishing/shard_results.h"
+#include "converters/publishing/workers_state.h"
+#include "formats/core/manifest.h"
+#include "formats/formats.h"
+#include "formats/io/escape.h"
+#include "formats/io/exists.h"
+#include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack::cli {
+namespace {
+
+using absl::StrAppend;
+using absl::StrCat;
+
+constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
+constexpr double kStaleSeconds = 60;
+constexpr useconds_t kPollMicroseconds = 500'000;
+// A shard that takes so many times as long as others is named.
+constexpr double kSlow = 3;
+constexpr size_t kNamed = 5;
+constexpr int kIoDepth = 32;
+
+struct Report {
+  bool published = false, begun = false;
+  WorkersState state;
+
+  bool done() const { return published || (begun && state.done.size() == state.shards); }
+  // Nobody will finish them unasked.
+  bool hopeless() const {
+    return !state.failed.empty() && state.done.size() + state.failed.size() == state.shards;
+  }
+};
+
+absl::StatusOr<Plan> ReadPlan(const std::string& out, const std::string& plan_file) {
+  const std::string in_out = StrCat(out, "/", std::string(kPlanName));
+  const absl::StatusOr<bool> begun = Exists(in_out);
+  if (!begun.ok()) return begun.status();
+  if (!*begun && !plan_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadGivenFile("--plan", plan_file, kMaxPlanBytes));
+    return Plan::FromBytes(bytes, FindFormat);
+  }
+  ASSIGN_OR_RETURN(const std::string bytes, OutputDir::ReadPlanBytes(out));
+  absl::StatusOr<Plan> plan = Plan::FromBytes(bytes, FindFormat);
+  if (!plan.ok()) return OutputDir::DamagedPlan(out, plan.status());
+  return plan;
+}
+
+// The plan, once it is there.
+class Watcher {
+ public:
+  Watcher(std::string out, std::string plan_file)
+      : out_(std::move(out)), plan_file_(std::move(plan_file)), pool_(kIoDepth) {}
+
+  absl::StatusOr<Report> Look(bool may_be_missing) {
+    Report report;
+    const absl::StatusOr<Manifest> manifest = Manifest::Read(out_);
+    if (!manifest.ok() && !absl::IsNotFound(manifest.status())) return manifest.status();
+    if (manifest.ok()) {
+      report.published = true;
+      report.state.shards = manifest->shards.size();
+      for (uint32_t n = 0; n < report.state.shards; ++n) report.state.done.insert(n);
+      return report;
+    }
+    if (!plan_) {
+      absl::StatusOr<Plan> plan = ReadPlan(out_, plan_file_);
+      if (absl::IsInvalidArgument(plan.status()) && may_be_missing) return report;
+      if (!plan.ok()) return plan.status();
+      plan_ = std::make_unique<Plan>(*std::move(plan));
+    }
+    report.begun = true;
+    ASSIGN_OR_RETURN(report.state, ReadWorkersState(out_, *plan_, kStaleSeconds, pool_));
+    return report;
+  }
+
+ private:
+  const std::string out_, plan_file_;
+  IoPool pool_;
+  std::unique_ptr<Plan> plan_;
+};
+
+// The part of an owner's name that a person knows it by: host and process.
+std::string ShortName(const std::string& owner) {
+  std::string name = owner.substr(0, owner.rfind('-'));
+  const size_t process = name.rfind('-');
+  const size_t boot = process == std::string::npos ? process : name.rfind('-', process - 1);
+  if (boot != std::string::npos) name.erase(boot, process - boot);
+  return name;
+}
+
+std::string Eta(const WorkersState& state) {
+  const double rate = state.ShardsPerSecond();
+  if (rate <= 0 || state.done.size() == state.shards) return "";
+  const double left = static_cast<double>(state.shards - state.done.size()) / rate;
+  return absl::StrFormat("   %s shards/s, ETA %s", FormatNumber(rate), FormatClock(left));
+}
+
+void AppendStale(const WorkersState& state, std::string& out) {
+  size_t named = 0;
+  for (const auto& [shard, name] : state.stale) {
+    if (named++ == kNamed) break;
+    const auto owner = std::find_if(state.owners.begin(), state.owners.end(),
+                                    [&](const OwnerState& each) { return each.name == name; });
+    const bool gone = owner == state.owners.end() || owner->gone;
+    StrAppend(&out, "stale    ", shard, "  ", ShortName(name), ", ",
+              gone ? std::string("which has ended")
+                   : StrCat("no beat for ", FormatDuration(owner->behind_seconds)),
+              "\n");
+  }
+  if (state.stale.size() > kNamed)
+    StrAppend(&out, "stale    ", state.stale.size() - kNamed, " more\n");
+}
+
+void AppendSlow(const WorkersState& state, std::string& out) {
+  const double usual = state.SecondsPerShard();
+  if (usual <= 0) return;
+  size_t named = 0;
+  for (const OwnerState& owner : state.owners) {
+    for (const BeatFacts::Building& each : owner.facts.building) {
+      if (owner.gone || each.seconds < kSlow * usual || named++ >= kNamed) continue;
+      StrAppend(&out, "slow     ", each.shard, "  ", ShortName(owner.name), ", ",
+                FormatNumber(each.seconds / usual), " x as long as others\n");
+    }
+  }
+}
+
+std::string Text(const Report& report, const std::string& out) {
+  const WorkersState& state = report.state;
+  if (report.published) {
+    return StrCat("shards   ", FormatCount(state.shards), " of ", FormatCount(state.shards),
+                  " done; ", EscapeForTerminal(out), " is published\n");
+  }
+  if (!report.begun) return StrCat(EscapeForTerminal(out), " holds no plan yet\n");
+  std::string text =
+      StrCat("shards   ", FormatCount(state.done.size()), " of ", FormatCount(state.shards),
+             " done, ", FormatCount(state.held.size() + state.stale.size()), " held, ",
+             FormatCount(state.free()), " free", Eta(state), "\n");
+  AppendStale(state, text);
+  AppendSlow(state, text);
+  size_t named = 0;
+  for (const auto& [shard, why] : state.failed) {
+    if (named++ < kNamed) StrAppend(&text, "failed   ", shard, "  ", EscapeForTerminal(why), "\n");
+  }
+  if (report.done())
+    StrAppend(&text, "next     ", TypedProgram(), " commit ", ShellQuoted(out), "\n");
+  return text;
+}
+
+nlohmann::json Pairs(const std::map<uint32_t, std::string>& shards) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const auto& [shard, text] : shards)
+    json.push_back({{"shard", shard}, {"owner", PercentEscape(text)}});
+  return json;
+}
+
+std::string Json(const Report& report) {
+  const WorkersState& state = report.state;
+  nlohmann::json owners = nlohmann::json::array(), failed = nlohmann::json::array();
+  for (const OwnerState& owner : state.owners) {
+    owners.push_back({{"name", owner.name},
+                      {"beat", owner.facts.beat},
+                      {"seconds", owner.facts.seconds},
+                      {"shards", owner.facts.shards},
+                      {"rows", owner.facts.rows},
+                      {"behind_seconds", owner.behind_seconds},
+                      {"gone", owner.gone}});
+  }
+  for (const auto& [shard, why] : state.failed)
+    failed.push_back({{"shard", shard}, {"why", PercentEscape(why)}});
+  const double rate = state.ShardsPerSecond();
+  const nlohmann::json json = {
+      {"schema", "shardpack.status/1"},
+      {"published", report.published},
+      {"shards", state.shards},
+      {"done", state.done.size()},
+      {"unfinished", report.published ? std::set<uint32_t>() : state.Unfinished()},
+      {"held", Pairs(state.held)},
+      {"stale", Pairs(state.stale)},
+      {"failed", failed},
+      {"owners", owners},
+      {"shards_per_second", rate},
+      {"eta_seconds",
+       rate > 0 ? nlohmann::json(static_cast<double>(state.shards - state.done.size()) / rate)
+                : nlohmann::json()}};
+  return json.dump() + "\n";
+}
+
+}  // namespace
+
+ExitCode RunStatus(const CommandLine& line, Terminal& terminal) {
+  const std::string& out = line.arguments[0];
+  const bool waits = line.status().wait;
+  Watcher watcher(out, line.status().plan_file);
+  for (;;) {
+    const absl::StatusOr<Report> report = watcher.Look(/*may_be_missing=*/waits);
+    if (!report.ok()) return Fail(report.status(), terminal);
+    if (waits && !report->done() && !report->hopeless()) {
+      ::usleep(kPollMicroseconds);  // a signal ends the process at once
+      continue;
+    }
+    Results results;
+    if (line.json || !line.quiet) results.Write(line.json ? Json(*report) : Text(*report, out));
+    return FinishResults(results, report->done() ? ExitCode::kDone : ExitCode::kHeld, terminal);
+  }
+}
+
+}  // namespace shardpack::cli

@@ -1,0 +1,82 @@
+"""What the drivers of cluster engines share: `pack` as a task of an engine, how far the tasks are, and the commit.
+
+`shardpack.spark`, `shardpack.ray` and `shardpack.slurm` use it; so may a driver of another engine: it calls `build_shard` for
+each of `status(out, plan)["unfinished"]`, as often as it takes, and then `commit(out)`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any, Iterable, Tuple
+
+from ._errors import PackError
+
+Result = Tuple[int, int, str]  # shard, exit code, what `pack` said
+
+_PUBLISHED = (0, 3)  # 3: inputs were skipped
+_FINAL = (0, 2, 4, 5)  # another try changes nothing
+
+
+def failed(message: str, exit_code: int) -> PackError:
+  """The error to raise for a `pack` that ended so."""
+  error = PackError(message)
+  error.exit_code = exit_code
+  return error
+
+
+def absolute(plan: str | os.PathLike[str], out: str | os.PathLike[str]) -> tuple[str, str]:
+  """Both paths made absolute: tasks run in folders of their own. An URL is refused: `pack` needs a file system that all share."""
+  for path in (plan, out):
+    if "://" in os.fspath(path):
+      raise failed(f"{os.fspath(path)} is an URL; name a folder of a file system that all tasks share", 2)
+  return os.path.abspath(os.fspath(plan)), os.path.abspath(os.fspath(out))
+
+
+def command() -> list[str]:
+  """The words that start `pack` on this machine."""
+  return [sys.executable, "-m", "shardpack"]
+
+
+def build_shard(shard: int, plan: str, out: str, attempt: int = 0, jobs: int = 1) -> Result:
+  """Builds one shard of the plan, unless it is done. `attempt` > 0: a retry, or a copy of a task that is slow: does not wait for
+  it. Returns the shard, the exit code and the messages; raises RuntimeError where the engine should try again."""
+  words = command() + ["build", "--plan", plan, "-o", out, "--shards", str(shard), "-j", str(jobs), "-q", "--stop-with-stdin"]
+  if attempt > 0:
+    words += ["--takeover", "now"]
+  # Its standard input stays open for as long as this process lives: `pack` ends with it.
+  with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    assert process.stderr is not None
+    said = process.stderr.read().decode(errors="replace")
+    process.wait()
+  if process.returncode in _FINAL:
+    return shard, process.returncode, said
+  raise RuntimeError(f"shard {shard}: pack ended with {process.returncode}: {said[-500:]}")
+
+
+def check(results: Iterable[Result]) -> None:
+  """PackError for the first shard that could not be built."""
+  for shard, code, said in results:
+    if code != 0:
+      raise failed(f"shard {shard}: {said.strip()}", code)
+
+
+def status(out: str | os.PathLike[str], plan: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+  """How far the workers in `out` are, as `pack status --json` tells it: `shards`, `done`, `unfinished`, `published` and so on."""
+  words = ["status", os.fspath(out), "--json"] + (["--plan", os.fspath(plan)] if plan is not None else [])
+  return _json(words, (0, 7))
+
+
+def commit(out: str | os.PathLike[str], *flags: str) -> dict[str, Any]:
+  """Publishes the dataset, whose shards are all done. Returns the report of `pack commit --json`; `flags` are further words."""
+  return _json(["commit", os.fspath(out), "--json", "-q", *flags], _PUBLISHED)
+
+
+def _json(words: list[str], good: tuple[int, ...]) -> dict[str, Any]:
+  done = subprocess.run(command() + words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+  if done.returncode not in good:
+    raise failed(done.stderr.decode(errors="replace").strip(), done.returncode)
+  report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+  return report

@@ -1,0 +1,37 @@
+"""Builds a plan with the workers of Ray: one task a shard.
+
+>>> import shardpack.ray                                # doctest: +SKIP
+>>> shardpack.ray.pack("photos.plan", "/data/shards")     # doctest: +SKIP
+
+The plan (`pack plan --write`), its source and the output lie on a file system that all nodes share. Images do not pass through
+Ray: each task is a process of `pack`. Tasks that are retried are harmless.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from . import cluster
+
+_WINDOW = 1000  # tasks that are submitted and have not ended
+
+
+def pack(plan: str | os.PathLike[str], out: str | os.PathLike[str], *, jobs: int = 1, max_retries: int = 3) -> dict[str, Any]:
+  """Builds what is not done of the plan and publishes it. `jobs`: threads of a task, which takes as many CPUs. Returns the report
+  of the commit; PackError if a shard cannot be built. Starts Ray here if `ray.init` was not called."""
+  import ray  # pylint: disable=import-outside-toplevel,import-error
+  plan, out = cluster.absolute(plan, out)
+
+  @ray.remote(num_cpus=jobs, max_retries=max_retries, retry_exceptions=True)
+  def build(shard: int) -> cluster.Result:
+    return cluster.build_shard(shard, plan, out, 0, jobs)
+
+  running: list[Any] = []
+  for shard in cluster.status(out, plan)["unfinished"]:
+    if len(running) >= _WINDOW:
+      done, running = ray.wait(running)
+      cluster.check(ray.get(done))
+    running.append(build.remote(shard))
+  cluster.check(ray.get(running))
+  return cluster.commit(out)

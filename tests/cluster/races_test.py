@@ -1,0 +1,102 @@
+"""Workers with parts, joined workers and named shards at once, and what the files in `.pack` say of them."""
+
+import json
+import re
+
+import cluster
+import command
+
+
+class RacesTest(cluster.ClusterTest):
+  shards, samples = 40, 2
+
+  def test_parts_that_join(self):
+    for _ in range(4):
+      workers = [self.worker("--worker", f"{n}/4", "--join", "-j", "1") for n in (1, 2, 3, 4)]
+      workers += [self.worker("--shards", "0-9,30"), self.worker("--join", "-j", "2")]
+      for each in workers:
+        self.ends(each)
+      self.pack("status", "out", "-q")
+      self.commit()
+      self.assert_whole()
+      self.clear()
+
+  def test_a_part_alone_and_others_that_wait_for_it(self):
+    waits = self.start("status", "out", "--wait")  # before there is anything
+    for n in (3, 1, 2):
+      self.work("--worker", f"{n}/3")
+      if n != 2:
+        self.assertIsNone(waits.poll())
+    out, _ = waits.communicate(timeout=30)
+    self.assertEqual(0, waits.returncode)
+    self.assertIn(b"40 of 40 done", out)
+    self.assertFalse((self.out / "manifest.json").exists())
+    self.commit()
+    self.assert_whole()
+    self.assertIn("is published", self.pack("status", "out").stdout)
+
+  def test_claims_are_few_and_of_their_owners(self):
+    workers = [self.worker("--join", "-j", "1", "--stale-after", "600s") for _ in range(4)]
+    for each in workers:
+      self.ends(each)
+    leases = self.leases()
+    self.assertEqual(40, len(leases))
+    self.assertEqual({1}, {len(owners) for owners in leases.values()}, "nobody was dead")
+    owners = {path.name: json.loads(path.read_text()) for path in (self.out / ".pack/owners").iterdir()}
+    self.assertEqual(4, len(owners))
+    self.assertTrue(all(each["ended"] for each in owners.values()))
+    self.assertEqual(40, sum(each["shards"] for each in owners.values()))
+    self.assertLessEqual({owner for each in leases.values() for owner in each}, set(owners))
+    self.commit()
+    self.assert_whole()
+
+  def test_status_as_json(self):
+    self.work("--shards", "1-3,8")
+    status = json.loads(self.pack("status", "out", "--json", expect=7).stdout)
+    self.assertEqual("shardpack.status/1", status["schema"])
+    self.assertEqual((40, 4, False), (status["shards"], status["done"], status["published"]))
+    self.assertEqual([n for n in range(40) if n not in (1, 2, 3, 8)], status["unfinished"])
+    self.work("--join")
+    status = json.loads(self.pack("status", "out", "--json").stdout)
+    self.assertEqual([], status["unfinished"])
+    self.commit()
+    status = json.loads(self.pack("status", "out", "--json").stdout)
+    self.assertTrue(status["published"])
+    self.assertEqual([], status["unfinished"])
+    self.pack("status", "nowhere", expect=2)
+    planned = json.loads(self.pack("status", "nowhere", "--plan", "plan", "--json", expect=7).stdout)
+    self.assertEqual(list(range(40)), planned["unfinished"])
+
+  def test_words_that_do_not_go_together(self):
+    for words in (["--worker", "1/2", "--shards", "3"], ["--join", "--shards", "3"], ["--worker", "0/2"], ["--worker", "3/2"],
+                  ["--shards", "3-1"], ["--shards", "40"], ["--shards", "0,99"], ["--takeover", "now"], ["--no-wait"],
+                  ["--join", "--overwrite"], ["--join", "--max-skip", "1%"], ["--stale-after", "0", "--join"]):
+      self.pack(*self.words(*words), expect=2)
+      self.assertFalse(self.out.exists(), words)
+    for words in (["--join"], ["--worker", "1/2"], ["--shards", "3,4"]):
+      self.assertIn("--plan", self.pack("build", "src", "-o", "out", *words, expect=2).stderr)
+    self.pack("build", "src", "-o", "out", "--shards", "0", expect=2)
+    self.pack("build", "src", "-o", "out", "--shards", "7", "-q")  # how many, without a plan
+    self.assertEqual(7, len(self.manifest()["shards"]))
+
+  def test_more_workers_than_shards(self):
+    workers = [self.worker("--worker", f"{n}/100", "-j", "1") for n in range(1, 101, 9)]
+    for each in workers:
+      self.ends(each)
+    self.work("--join")
+    self.commit()
+    self.assert_whole()
+
+  def test_skipped_inputs_are_the_commits_affair(self):
+    self.write("src/cat/bad.jpg", b"no image")
+    (self.folder / "plan").unlink()
+    self.pack("plan", "src", "--samples-per-shard", "2", "--write", "plan", "-q")
+    for words in (["--worker", "1/2"], ["--worker", "2/2"], ["--join"], ["--shards", "0-39"]):
+      self.work(*words)
+    self.assertIn("bad.jpg", self.commit(expect=4))
+    done = self.pack("commit", "out", "--max-skip", "10%", expect=3)
+    self.assertTrue(re.search(r"dataset xxh3:[0-9a-f]{32}", done.stdout))
+
+
+if __name__ == "__main__":
+  command.main()

@@ -1,0 +1,304 @@
+"""Packs with the real Spark, Ray and Slurm, on loopback, while workers and nodes are killed.
+
+The dataset is the one that a single process makes, byte for byte, and nothing else is left. `./engines` starts this.
+usage: engines_check.py [spark|ray|slurm]...
+"""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+
+import environments
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PACK, SITE = os.environ["SHARDPACK_PACK"], os.environ["SHARDPACK_SITE"]
+SHARDS, SAMPLES = int(os.environ.get("SHARDPACK_ENGINE_SHARDS", "24")), 6
+SECONDS = 240
+
+
+class Skipped(Exception):
+  """An engine that is not here, and why."""
+
+
+def pack(*words, cwd, expect=0):
+  done = subprocess.run([PACK, *map(str, words)], cwd=cwd, capture_output=True, text=True, check=False)
+  assert done.returncode == expect, f"pack {words}: {done.returncode}\n{done.stderr}"
+  return done
+
+
+def contents(folder):
+  return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+class Place:
+  """A folder with a source, a plan of it, and the dataset of a single process."""
+
+  def __init__(self, path, plan_words=()):
+    self.path, self.out = path, path / "out"
+    base = (ROOT / "testdata/images/baseline.jpg").read_bytes()
+    for i in range(SHARDS * SAMPLES):
+      image = path / f"src/{'cat' if i % 2 else 'dog'}/{i:04}.jpg"
+      image.parent.mkdir(parents=True, exist_ok=True)
+      comment = b"number %d" % i
+      image.write_bytes(base[:2] + b"\xff\xfe" + (len(comment) + 2).to_bytes(2, "big") + comment + base[2:])
+    pack("plan", "src", "--samples-per-shard", SAMPLES, "--write", path / "plan", "-q", *plan_words, cwd=path)
+    pack("build", "--plan", path / "plan", "-o", path / "want", "-q", cwd=path)
+    self.want = contents(path / "want")
+
+  def check(self):
+    got = contents(self.out)
+    assert got.keys() == self.want.keys(), set(got) ^ set(self.want)
+    assert got == self.want, "other bytes than those of a single process"
+    pack("validate", self.out, "-q", cwd=self.path)
+
+
+def below(process):
+  """The processes below one, by id."""
+  children = {}
+  for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    with contextlib.suppress(OSError):
+      parent = int(stat.read_text().rpartition(")")[2].split()[1])
+      children.setdefault(parent, []).append(int(stat.parent.name))
+  found, look = [], [process.pid]
+  while look:
+    found += (more := children.get(look.pop(), []))
+    look += more
+  return found
+
+
+def words_of(pid):
+  with contextlib.suppress(OSError):
+    return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+  return []
+
+
+def run_and_kill(python, script, place, victims, kills):
+  """Runs the script; kills `kills` processes below it for which `victims` holds, one after another."""
+  env = {**os.environ, "PYTHONPATH": SITE, "PYTHONDONTWRITEBYTECODE": "1", "PYSPARK_PYTHON": python, "RAY_DEDUP_LOGS": "0"}
+  killed = 0
+  with subprocess.Popen([python, "-c", textwrap.dedent(script)], cwd=place.path, env=env, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, start_new_session=True) as process:
+    said = []
+    reader = threading.Thread(target=lambda: said.append(process.stdout.read()))
+    reader.start()
+    begun = time.monotonic()
+    try:
+      while process.poll() is None and time.monotonic() < begun + SECONDS:
+        time.sleep(0.15)
+        if killed >= kills or not list(place.out.glob("train*")):
+          continue
+        found = [pid for pid in below(process) if victims(words_of(pid))]
+        if found:
+          with contextlib.suppress(ProcessLookupError):
+            os.kill(found[0], signal.SIGKILL)
+            killed += 1
+          time.sleep(0.4)
+      assert process.poll() is not None, f"it still runs after {SECONDS} s"
+    finally:
+      for pid in below(process) + ([process.pid] if process.poll() is None else []):
+        with contextlib.suppress(ProcessLookupError):
+          os.kill(pid, signal.SIGKILL)
+      reader.join()
+  text = said[0].decode(errors="replace")
+  assert process.returncode == 0, f"{process.returncode}\n{text[-4000:]}"
+  return killed, text, time.monotonic() - begun
+
+
+def environment(name):
+  try:
+    return environments.python_of(name)
+  except subprocess.CalledProcessError:
+    raise Skipped(f"the environment {name} could not be made") from None
+
+
+def is_pack(words):
+  return bool(words) and words[0].endswith("pack") and "build" in words
+
+
+def spark(place):
+  if shutil.which("java") is None:
+    raise Skipped("there is no java (Debian: openjdk-17-jre-headless)")
+  killed, text, seconds = run_and_kill(environment("spark"), f"""
+      import time
+      from pyspark.sql import SparkSession
+      import shardpack.spark
+      spark = (SparkSession.builder.master("local-cluster[3,1,1024]").config("spark.ui.enabled", "false")
+               .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+               .config("spark.task.maxFailures", "20").getOrCreate())
+      begun = time.monotonic()
+      report = shardpack.spark.pack(spark, "plan", "out")
+      print("job", round(time.monotonic() - begun, 1), "s, packed", report["counts"]["packed"])
+      assert report["counts"]["packed"] == {SHARDS * SAMPLES}
+      spark.stop()
+      """, place, lambda words: is_pack(words) or any("CoarseGrainedExecutorBackend" in word for word in words), kills=3)
+  return f"{killed} executors and tasks killed; {text.rpartition('job ')[2].strip()}; {seconds:.0f} s in all"
+
+
+def ray(place):
+  killed, text, seconds = run_and_kill(environment("ray"), f"""
+      import os, time, ray
+      ray.init(num_cpus=4, include_dashboard=False, _node_ip_address="127.0.0.1", log_to_driver=False,
+               object_store_memory=100_000_000)
+      import shardpack.ray
+      begun = time.monotonic()
+      report = shardpack.ray.pack("plan", "out")
+      print("job", round(time.monotonic() - begun, 1), "s, packed", report["counts"]["packed"])
+      assert report["counts"]["packed"] == {SHARDS * SAMPLES}
+      """, place, lambda words: is_pack(words) or words[:1] == ["ray::build"], kills=3)
+  return f"{killed} workers and tasks killed; {text.rpartition('job ')[2].strip()}; {seconds:.0f} s in all"
+
+
+def free_ports(count):
+  with contextlib.ExitStack() as stack:
+    sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+    for each in sockets:
+      each.bind(("127.0.0.1", 0))
+    return [each.getsockname()[1] for each in sockets]
+
+
+class Slurm:
+  """slurmctld and two slurmd, with files and ports of their own; nobody is asked who he is."""
+
+  def __init__(self, path):
+    self.path = path / "slurm"
+    control, first, second = free_ports(3)
+    for name in ("state", "n1", "n2"):
+      (self.path / name).mkdir(parents=True)
+    host = socket.gethostname().partition(".")[0]
+    user = "root" if os.getuid() == 0 else os.environ["USER"]
+    self.conf = self.path / "slurm.conf"
+    self.conf.write_text(textwrap.dedent(f"""\
+        ClusterName=test
+        SlurmctldHost={host}(127.0.0.1)
+        SlurmUser={user}
+        SlurmdUser={user}
+        AuthType=auth/none
+        CredType=cred/none
+        SlurmctldPort={control}
+        StateSaveLocation={self.path}/state
+        SlurmctldPidFile={self.path}/slurmctld.pid
+        SlurmdPidFile={self.path}/%n/slurmd.pid
+        SlurmdSpoolDir={self.path}/%n/spool
+        SlurmctldLogFile={self.path}/slurmctld.log
+        SlurmdLogFile={self.path}/%n/slurmd.log
+        ProctrackType=proctrack/linuxproc
+        TaskPlugin=task/none
+        SwitchType=switch/none
+        SelectType=select/cons_tres
+        SelectTypeParameters=CR_Core
+        SlurmdParameters=config_overrides
+        ReturnToService=2
+        SlurmdTimeout=10
+        KillWait=2
+        NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={first} CPUs=2 State=UNKNOWN
+        NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={second} CPUs=2 State=UNKNOWN
+        PartitionName=all Nodes=n1,n2 Default=YES MaxTime=10 State=UP
+        """))
+    self.env = {**os.environ, "SLURM_CONF": str(self.conf), "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
+    self.daemons = {}
+
+  def __enter__(self):
+    self.daemons["ctl"] = self.start("slurmctld", "-D", "-f", self.conf)
+    for node in ("n1", "n2"):
+      self.daemons[node] = self.start("slurmd", "-D", "-N", node, "-f", self.conf)
+    self.wait(lambda: self.call("sinfo", "-h", "-o", "%T %D").strip() == "idle 2", 60, "the nodes are not idle")
+    return self
+
+  def start(self, *words):
+    with open(self.path / "daemons.log", "ab") as log:
+      return subprocess.Popen([str(word) for word in words], env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                              start_new_session=True)
+
+  def call(self, *words, cwd=None):
+    done = subprocess.run([str(word) for word in words], env=self.env, cwd=cwd, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else f"{done.returncode}: {done.stderr}"
+
+  def wait(self, what, seconds, why):
+    until = time.monotonic() + seconds
+    while not what():
+      if time.monotonic() > until:
+        logs = "\n".join(path.read_text()[-1500:] for path in sorted(self.path.rglob("*.log")))
+        raise AssertionError(f"{why}\n{self.call('sinfo')}{self.call('squeue')}{logs}")
+      time.sleep(0.2)
+
+  def __exit__(self, *_):
+    for process in reversed(list(self.daemons.values())):
+      for pid in below(process) + [process.pid]:
+        with contextlib.suppress(ProcessLookupError):
+          os.kill(pid, signal.SIGKILL)
+      process.wait()
+
+
+def slurm(place):
+  for program in ("slurmctld", "slurmd", "sbatch"):
+    if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None:
+      raise Skipped(f"there is no {program} (Debian: slurm-wlm)")
+  (place.path / "plan").unlink()
+  pack("plan", "src", "--samples-per-shard", SAMPLES, "--write", place.path / "plan", "-o", place.out, "--slurm", "jobs", "--tasks", 4,
+       "-q", cwd=place.path)
+  for name in ("build", "commit"):
+    job = place.path / f"jobs/{name}.sbatch"
+    # Two cores a node, and time to be killed in.
+    job.write_text(job.read_text().replace("--cpus-per-task=8", "--cpus-per-task=1").replace("exec ", "sleep 1; exec "))
+  begun = time.monotonic()
+  with Slurm(place.path) as cluster:
+    up = time.monotonic() - begun
+    refused = cluster.call("sbatch", "--test-only", place.path / "jobs/build.sbatch")
+    assert not refused.startswith("1:"), refused
+    os.environ["SLURM_CONF"] = str(cluster.conf)
+    sys.path.insert(0, SITE)
+    import shardpack.slurm
+    build, commit = shardpack.slurm.submit(place.path / "jobs")
+    # One task is requeued while it works, then a node dies with its tasks.
+    cluster.wait(lambda: list(place.out.glob("train*")) or (place.out / ".pack").exists(), 60, "nothing was begun")
+    said = cluster.call("scontrol", "requeue", f"{build}_0")
+    cluster.daemons["n2"].kill()
+    for pid in below(cluster.daemons["n2"]):
+      with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    done_at = []
+
+    def is_published():
+      if not done_at and subprocess.run([PACK, "status", place.out, "-q"], capture_output=True, check=False).returncode == 0:
+        done_at.append(time.monotonic() - begun)
+      return (place.out / "manifest.json").exists() and not (place.out / ".pack").exists()
+    # Tasks of the dead node are requeued, and wait for a place on the other.
+    cluster.wait(is_published, 150, "it was not published")
+    ended = time.monotonic() - begun
+    cluster.call("scancel", build, commit)
+  return (f"jobs {build} and {commit}; a task requeued ({said.strip() or 'done'}), a node killed; up after {up:.0f} s, all shards done "
+          f"after {done_at[0] if done_at else ended:.0f} s, published after {ended:.0f} s")
+
+
+def main():
+  engines = {"spark": spark, "ray": ray, "slurm": slurm}
+  passed = failed = 0
+  for name in sys.argv[1:] or engines:
+    with tempfile.TemporaryDirectory(prefix=f"shardpack-{name}-") as folder:
+      try:
+        place = Place(pathlib.Path(folder).resolve())
+        facts = engines[name](place)
+        place.check()
+        print(f"{name}: passed: {facts}", flush=True)
+        passed += 1
+      except Skipped as why:
+        print(f"{name}: skipped: {why}", flush=True)
+        failed += bool(os.environ.get("CI"))
+      except Exception as error:  # pylint: disable=broad-except
+        print(f"{name}: failed: {error}", flush=True)
+        failed += 1
+  print(f"{passed} passed, {failed} failed")
+  sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+  main()
