@@ -49,8 +49,7 @@ class DecodeRoute : public BatchRoute {
   JpegDecoderStats decoded_, reported_;
 };
 
-// Everything is on the stream of the copies: the preprocessing takes a hundredth of the time of the
-// decoding.
+// Decodes on the stream of the copies.
 class DecodeOnDevice final : public DecodeRoute {
  public:
   explicit DecodeOnDevice(RouteContext context)
@@ -62,10 +61,13 @@ class DecodeOnDevice final : public DecodeRoute {
     StageSamples(samples_, buffer, payload, copies);
     return absl::OkStatus();
   }
-  absl::StatusOr<Stream> Launch(DeviceBuffer& buffer, Event) override {
-    RETURN_IF_ERROR(device().Preprocess(shape().LaunchOf(buffer), copy_stream_));
-    RETURN_IF_ERROR(decoder_->Done(copy_stream_));
-    return copy_stream_;
+  // On a stream of its own, of high priority: the next batch's decoding neither waits for it nor
+  // takes its place.
+  absl::StatusOr<Stream> Launch(DeviceBuffer& buffer, Event copied) override {
+    RETURN_IF_ERROR(device().StreamWait(context_.work_stream, copied));
+    RETURN_IF_ERROR(device().Preprocess(shape().LaunchOf(buffer), context_.work_stream));
+    RETURN_IF_ERROR(decoder_->Done(context_.work_stream));
+    return context_.work_stream;
   }
 
  private:
@@ -115,8 +117,9 @@ absl::Status DecodeRoute::Begin(Stream copy_stream) {
 // What the device may still use is left to the end of the process.
 void DecodeRoute::End() {
   if (decoder_ == nullptr) return;
-  if (decodes_on_.lost() ||
-      !decodes_on_.WaitUntilIdle(DecodeStream(), context_.options.stop_patience)) {
+  const std::chrono::milliseconds patience = context_.options.stop_patience;
+  if (decodes_on_.lost() || !decodes_on_.WaitUntilIdle(DecodeStream(), patience) ||
+      !device().WaitUntilIdle(context_.work_stream, patience)) {
     Leak(std::move(decoder_));
   }
   decoder_.reset();

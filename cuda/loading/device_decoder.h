@@ -4,8 +4,8 @@
 //   auto decoder = DeviceDecoder::Create(device, decode, &stop);
 //   absl::Status status = (*decoder)->Prepare(batch, 0, why);     // room for it
 //   status = (*decoder)->Decode(stream, samples, why);
-//   ...                                     // enqueued on the stream: what reads samples[i].pixels
-//   status = (*decoder)->Done(stream);
+//   ...                                     // enqueued behind it: what reads samples[i].pixels
+//   status = (*decoder)->Done(stream);      // of what reads them
 //
 // Images are decoded whole by JpegDecoder (cuda/jpeg/jpeg_decoder.h) into one of two pieces of
 // device memory, which grow when a batch needs more than any before; crops and flips are those that
@@ -16,7 +16,7 @@
 //
 // Lifetime: the device outlives it; the batch lives until the stream has run.
 //
-// Thread-safety: one thread at a time, one that entered the device, always with the same stream.
+// Thread-safety: one thread at a time, one that entered the device, always with the same streams.
 //
 // Errors: those of an image in `why`, its sample without pixels; ResourceExhausted from Prepare,
 // which may be called again; all others are the device's, or Cancelled by `stop`.

@@ -100,7 +100,8 @@ absl::Status DeviceLoader::Core::Open(const Interrupted& interrupted) {
   const HostBatch& batch = **first_->batch;
   ASSIGN_OR_RETURN(BatchShape shape, BatchShape::Of(batch, options_));
   shape_.emplace(std::move(shape));
-  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream());
+  // The preprocessing is short, and the batch waits for it.
+  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream(StreamPriority::kHigh));
   RETURN_IF_ERROR(MakeRoute(batch));
   CheckPinned(batch);
   layout_.emplace(shape_->slots, route_->payload_bytes());
@@ -449,6 +450,7 @@ absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::Core::NextInto(const Devi
     return absl::InvalidArgumentError(absl::StrCat("the target has ", target.pixel_bytes,
                                                    " bytes, a batch ", shape_->pixel_bytes));
   }
+  RETURN_IF_ERROR(CheckNotCapturing(device_, stream));
   ASSIGN_OR_RETURN(std::optional<DeviceBatch> batch, Next(nullptr, AskAt::max()));
   if (!batch.has_value()) return std::nullopt;
   absl::Status status = batch->WaitOn(stream);

@@ -178,7 +178,7 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
     step_ = at_end ? 0 : cursor->step;
   }
   RETURN_IF_ERROR(Reserve());
-  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream());
+  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream(StreamPriority::kHigh));
   ASSIGN_OR_RETURN(buffers_,
                    DeviceBuffers::Create(
                        device_, {.buffers = options_.buffers,
