@@ -48,6 +48,8 @@ class CopiedBatches final : public DeviceSource {
          {{"hardware", stats.decode.hardware},
           {"hybrid", stats.decode.hybrid},
           {"cpu", stats.decode.cpu}}},
+        {"skipped_by_engines", stats.decode.skipped},
+        {"nvjpeg_bytes", stats.decode.nvjpeg_bytes},
         {"decode_backends", stats.decode_backends},
         {"fallbacks", stats.fallbacks},
         {"why_fallback", stats.why_fallback},
