@@ -48,6 +48,8 @@ class CopiedBatches final : public DeviceSource {
          {{"hardware", stats.decode.hardware},
           {"hybrid", stats.decode.hybrid},
           {"cpu", stats.decode.cpu}}},
+        {"skipped_by_engines", stats.decode.skipped},
+        {"nvjpeg_bytes", stats.decode.nvjpeg_bytes},
         {"decode_backends", stats.decode_backends},
         {"fallbacks", stats.fallbacks},
         {"why_fallback", stats.why_fallback},
@@ -201,6 +203,7 @@ absl::StatusOr<Taken> LoaderOnDevice::Next(int64_t wait_ms) {
 
 absl::StatusOr<Taken> LoaderOnDevice::NextInto(int64_t wait_ms, const shardpack_target& target,
                                                Stream stream) {
+  RETURN_IF_ERROR(CheckNotCapturing(common_->device, stream));
   const Cursor before = *cursor();
   ASSIGN_OR_RETURN(Fetched fetched, Fetch(wait_ms));
   if (!fetched.has_value()) return Taken{SHARDPACK_WAIT, nullptr};

@@ -27,6 +27,8 @@ static_assert(int{kDeviceOutOfMemory} == int{cudaErrorMemoryAllocation});
 static_assert(int{kDeviceNotInitialized} == int{cudaErrorInitializationError});
 static_assert(int{kDeviceUnloading} == int{cudaErrorCudartUnloading});
 static_assert(int{kDeviceInsufficientDriver} == int{cudaErrorInsufficientDriver});
+static_assert(int{kDeviceNewerDriver} == int{cudaErrorCallRequiresNewerDriver});
+static_assert(int{kDevicePriorLaunch} == int{cudaErrorPriorLaunchFailure});
 static_assert(int{kDeviceUnavailable} == int{cudaErrorDevicesUnavailable});
 static_assert(int{kDeviceInvalidFunction} == int{cudaErrorInvalidDeviceFunction});
 static_assert(int{kDeviceNone} == int{cudaErrorNoDevice});
@@ -41,6 +43,8 @@ static_assert(int{kDeviceUnsupportedPtx} == int{cudaErrorUnsupportedPtxVersion})
 static_assert(int{kDevicePtxDisabled} == int{cudaErrorJitCompilationDisabled});
 static_assert(int{kDeviceOsCall} == int{cudaErrorOperatingSystem});
 static_assert(int{kDeviceInvalidHandle} == int{cudaErrorInvalidResourceHandle});
+static_assert(int{kDeviceNotReady} == int{cudaErrorNotReady});
+static_assert(int{kDeviceOutOfResources} == int{cudaErrorLaunchOutOfResources});
 static_assert(int{kDeviceIllegalAddress} == int{cudaErrorIllegalAddress});
 static_assert(int{kDeviceLaunchTimeout} == int{cudaErrorLaunchTimeout});
 static_assert(int{kDeviceContextDestroyed} == int{cudaErrorContextIsDestroyed});
@@ -53,10 +57,24 @@ static_assert(int{kDeviceMisalignedAddress} == int{cudaErrorMisalignedAddress});
 static_assert(int{kDeviceInvalidAddressSpace} == int{cudaErrorInvalidAddressSpace});
 static_assert(int{kDeviceInvalidPc} == int{cudaErrorInvalidPc});
 static_assert(int{kDeviceLaunchFailure} == int{cudaErrorLaunchFailure});
+static_assert(int{kDeviceNotPermitted} == int{cudaErrorNotPermitted});
+static_assert(int{kDeviceDriverMismatch} == int{cudaErrorSystemDriverMismatch});
+static_assert(int{kDeviceNoCompatibility} == int{cudaErrorCompatNotSupportedOnDevice});
+static_assert(int{kDeviceMpsConnection} == int{cudaErrorMpsConnectionFailed});
 static_assert(int{kDeviceMpsFailure} == int{cudaErrorMpsRpcFailure});
 static_assert(int{kDeviceMpsTerminated} == int{cudaErrorMpsClientTerminated});
 static_assert(int{kDeviceNotSupported} == int{cudaErrorNotSupported});
+static_assert(int{kDeviceCaptureUnsupported} == int{cudaErrorStreamCaptureUnsupported});
+static_assert(int{kDeviceCaptureInvalidated} == int{cudaErrorStreamCaptureInvalidated});
+static_assert(int{kDeviceCaptureIsolation} == int{cudaErrorStreamCaptureIsolation});
+static_assert(int{kDeviceCaptureImplicit} == int{cudaErrorStreamCaptureImplicit});
+static_assert(int{kDeviceCapturedEvent} == int{cudaErrorCapturedEvent});
+static_assert(int{kDeviceExternal} == int{cudaErrorExternalDevice});
 static_assert(int{kDeviceUnknown} == int{cudaErrorUnknown});
+#if CUDART_VERSION >= 13000
+static_assert(int{kDeviceContained} == int{cudaErrorContained});
+static_assert(int{kDeviceTensorLeak} == int{cudaErrorTensorMemoryLeak});
+#endif
 
 // Makes the GPU's context current, and then again what was current before. Not by cudaSetDevice: to
 // put the former device back with it makes a context there too, and the former device of a thread
@@ -88,7 +106,13 @@ class CurrentContext {
   // `call` when the context could be made current. The driver's numbers are the runtime's.
   template <typename Call>
   cudaError_t Do(const Call& call) const {
-    const cudaError_t error = result_ != 0 ? static_cast<cudaError_t>(result_) : call();
+    if (result_ != 0) return static_cast<cudaError_t>(result_);
+    // While another thread of the program captures a graph, most calls would fail here and end the
+    // capture, in threads that did not choose otherwise: those of consumers and collectors.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    const bool exchanged = cudaThreadExchangeStreamCaptureMode(&mode) == cudaSuccess;
+    const cudaError_t error = call();
+    if (exchanged) (void)cudaThreadExchangeStreamCaptureMode(&mode);
     // An error that stays is told by later calls anyway; another one, or that something is not
     // ready yet, must not be taken for the consumer's own.
     if (error != cudaSuccess) (void)cudaGetLastError();
@@ -159,20 +183,41 @@ class CudaDevice final : public Device {
     return On("freeing memory on the device", [&] { return cudaFree(memory); });
   }
 
-  absl::StatusOr<Stream> CreateStream() override {
-    cudaStream_t stream = nullptr;
-    RETURN_IF_ERROR(On("making a stream",
-                       [&] { return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking); }));
-    return reinterpret_cast<Stream>(stream);
-  }
   absl::Status DestroyStream(Stream stream) override {
     return On("ending a stream", [&] { return cudaStreamDestroy(ToCuda(stream)); });
+  }
+  absl::StatusOr<void*> AllocateOn(Stream stream, size_t bytes, std::string_view purpose) override {
+    void* memory = nullptr;
+    const cudaError_t error = Run([&] {
+      cudaMemPool_t const pool = Pool();
+      return pool == nullptr ? cudaMalloc(&memory, bytes)
+                             : cudaMallocFromPoolAsync(&memory, bytes, pool, ToCuda(stream));
+    });
+    if (error != cudaSuccess) return Failed(error, Allocating(bytes, purpose));
+    return memory;
+  }
+  // cudaFree, which takes memory of both kinds, waits for the device.
+  absl::Status FreeOn(Stream stream, void* memory) override {
+    return On("freeing memory on the device", [&] {
+      if (Pool() == nullptr) return cudaFree(memory);
+      if (cudaFreeAsync(memory, ToCuda(stream)) == cudaSuccess) return cudaSuccess;
+      (void)cudaGetLastError();  // of a stream that is gone, say
+      return cudaFree(memory);
+    });
   }
   absl::StatusOr<bool> IsIdle(Stream stream) override {
     return Ask("asking whether a stream is idle", [&] { return cudaStreamQuery(ToCuda(stream)); });
   }
   absl::Status Synchronize(Stream stream) override {
     return On("waiting for a stream", [&] { return cudaStreamSynchronize(ToCuda(stream)); });
+  }
+  absl::StatusOr<bool> IsCapturing(Stream stream) override {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const cudaError_t error = Run([&] { return cudaStreamIsCapturing(ToCuda(stream), &status); });
+    // A default stream, which must not be touched while a stream that it is ordered with captures.
+    if (error == cudaErrorStreamCaptureImplicit) return true;
+    if (error != cudaSuccess) return Failed(error, "asking whether a stream captures a graph");
+    return status != cudaStreamCaptureStatusNone;
   }
   absl::Status StreamWait(Stream stream, Event event) override {
     return On("making a stream wait for an event",
@@ -216,10 +261,54 @@ class CudaDevice final : public Device {
               [&] { return static_cast<cudaError_t>(LaunchGather(launch, stream)); });
   }
 
+ protected:
+  absl::StatusOr<Stream> MakeStream(StreamPriority priority) override {
+    cudaStream_t stream = nullptr;
+    RETURN_IF_ERROR(On("making a stream", [&] {
+      int least = 0, greatest = 0;
+      const cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+      if (error != cudaSuccess) return error;
+      return cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking,
+                                          priority == StreamPriority::kHigh ? greatest : least);
+    }));
+    return reinterpret_cast<Stream>(stream);
+  }
+  // An error that stays is given by every call, to make a stream included.
+  int CodeNow() override {
+    return Run([] {
+      cudaStream_t stream = nullptr;
+      cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+      if (error != cudaSuccess) return error;
+      error = cudaStreamQuery(stream);
+      (void)cudaStreamDestroy(stream);
+      return error;
+    });
+  }
+
  private:
   template <typename Call>
   cudaError_t Run(const Call& call) {
     return CurrentContext(driver_, number(), primary_).Do(call);
+  }
+  // Of this device alone, so that nobody else's settings matter; it keeps what is freed. nullptr
+  // where the driver has none. Within Run.
+  cudaMemPool_t Pool() {
+    std::call_once(pool_made_, [this] {
+      int supported = 0;
+      cudaMemPoolProps properties = {};
+      properties.allocType = cudaMemAllocationTypePinned;
+      properties.location.type = cudaMemLocationTypeDevice;
+      properties.location.id = number();
+      uint64_t keep = UINT64_MAX;
+      if (cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, number()) !=
+              cudaSuccess ||
+          supported == 0 || cudaMemPoolCreate(&pool_, &properties) != cudaSuccess ||
+          cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep) != cudaSuccess) {
+        (void)cudaGetLastError();
+        pool_ = nullptr;
+      }
+    });
+    return pool_;
   }
   template <typename Call>
   absl::Status On(const char* doing, const Call& call) {
@@ -243,6 +332,8 @@ class CudaDevice final : public Device {
 
   const CudaDriver driver_;
   std::atomic<CudaDriver::Context> primary_{nullptr};
+  std::once_flag pool_made_;
+  cudaMemPool_t pool_ = nullptr;
 };
 
 // Needs no context, and makes none.

@@ -8,11 +8,12 @@
 namespace shardpack {
 
 absl::Status Device::Failure(int code, const char* name, std::string_view doing) {
-  if (LosesDevice(code)) {
+  const bool loses = LosesDevice(code) || (!IsKnownError(code) && CodeNow() == code);
+  if (loses) {
     const char* none = nullptr;
     if (lost_name_.compare_exchange_strong(none, name)) lost_.store(code);
   }
-  return DeviceError(code, name, doing);
+  return DeviceError(code, name, doing, loses);
 }
 
 absl::Status Device::LostStatus() const {

@@ -45,6 +45,14 @@ struct EventHandle;
 using Stream = StreamHandle*;
 using Event = EventHandle*;
 
+// The default streams that cudaStreamLegacy and cudaStreamPerThread name. The legacy one is ordered
+// before and after the per-thread ones of all threads; of these the calling thread's is meant.
+inline Stream LegacyStream() { return reinterpret_cast<Stream>(uintptr_t{1}); }
+inline Stream ThreadStream() { return reinterpret_cast<Stream>(uintptr_t{2}); }
+
+// kHigh: for short work that others wait for. The device prefers its blocks to those of others.
+enum class StreamPriority : uint8_t { kNormal, kHigh };
+
 enum class DeviceKind : uint8_t { kHost, kCuda };  // where the memory of Allocate lies
 
 struct DeviceInfo {
@@ -92,12 +100,24 @@ class Device {
   // `purpose` is for the error: "a batch".
   virtual absl::StatusOr<void*> Allocate(size_t bytes, std::string_view purpose) = 0;
   virtual absl::Status Free(void* memory) = 0;
+  // In the order of a stream: for what is enqueued there later, and until what was enqueued there
+  // before is done. Neither waits for the device, where that has such memory; else as above.
+  virtual absl::StatusOr<void*> AllocateOn(Stream /*stream*/, size_t bytes,
+                                           std::string_view purpose) {
+    return Allocate(bytes, purpose);
+  }
+  virtual absl::Status FreeOn(Stream /*stream*/, void* memory) { return Free(memory); }
 
   // Streams do not wait for the default stream.
-  virtual absl::StatusOr<Stream> CreateStream() = 0;
+  absl::StatusOr<Stream> CreateStream(StreamPriority priority = StreamPriority::kNormal) {
+    return MakeStream(priority);
+  }
   virtual absl::Status DestroyStream(Stream stream) = 0;
   virtual absl::StatusOr<bool> IsIdle(Stream stream) = 0;
   virtual absl::Status Synchronize(Stream stream) = 0;
+  // Whether what is enqueued there now becomes part of a graph and does not run. Then neither may
+  // an event be recorded there nor the stream wait for one: that would end the capture.
+  virtual absl::StatusOr<bool> IsCapturing(Stream stream) = 0;
   // What is enqueued from now on runs after the event as it was last recorded.
   virtual absl::Status StreamWait(Stream stream, Event event) = 0;
 
@@ -118,8 +138,12 @@ class Device {
 
  protected:
   Device(DeviceKind kind, int number) : kind_(kind), number_(number) {}
-  // DeviceError, remembered if it loses the device. `name` is static.
+  // DeviceError, remembered if it loses the device; so does an error of an unknown number that
+  // CodeNow gives again. `name` is static.
   absl::Status Failure(int code, const char* name, std::string_view doing);
+  // What a harmless call gives now; 0: success.
+  virtual int CodeNow() { return 0; }
+  virtual absl::StatusOr<Stream> MakeStream(StreamPriority priority) = 0;
 
  private:
   static constexpr int kNotLost = 0;

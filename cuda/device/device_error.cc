@@ -1,14 +1,20 @@
 #include "cuda/device/device_error.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 
 namespace shardpack {
 namespace {
 
-absl::StatusCode StatusCodeOf(int code) {
+// nullopt: not known.
+std::optional<absl::StatusCode> StatusCodeOf(int code) {
   switch (code) {
     case kDeviceNotSupported:
     case kDeviceInsufficientDriver:
+    case kDeviceNewerDriver:
+    case kDeviceDriverMismatch:
+    case kDeviceNoCompatibility:
     case kDeviceNone:
     case kDeviceInvalidFunction:
     case kDeviceInvalidImage:
@@ -23,8 +29,10 @@ absl::StatusCode StatusCodeOf(int code) {
       return absl::StatusCode::kResourceExhausted;
     case kDeviceUnloading:
     case kDeviceUnavailable:
+    case kDevicePriorLaunch:
     case kDeviceEccUncorrectable:
     case kDeviceNvlink:
+    case kDeviceContained:
     case kDeviceIllegalAddress:
     case kDeviceLaunchTimeout:
     case kDeviceContextDestroyed:
@@ -35,12 +43,29 @@ absl::StatusCode StatusCodeOf(int code) {
     case kDeviceInvalidAddressSpace:
     case kDeviceInvalidPc:
     case kDeviceLaunchFailure:
+    case kDeviceTensorLeak:
+    case kDeviceMpsConnection:
     case kDeviceMpsFailure:
     case kDeviceMpsTerminated:
-    case kDeviceUnknown:
+    case kDeviceExternal:
       return absl::StatusCode::kUnavailable;
-    default:
+    case kDeviceInvalidValue:
+    case kDeviceNotInitialized:
+    case kDeviceOsCall:
+    case kDeviceInvalidHandle:
+    case kDeviceNotReady:
+    case kDeviceOutOfResources:
+    case kDeviceAlreadyRegistered:
+    case kDeviceNotRegistered:
+    case kDeviceNotPermitted:
+    case kDeviceCaptureUnsupported:
+    case kDeviceCaptureInvalidated:
+    case kDeviceCaptureIsolation:
+    case kDeviceCaptureImplicit:
+    case kDeviceCapturedEvent:
       return absl::StatusCode::kInternal;
+    default:  // kDeviceUnknown too
+      return std::nullopt;
   }
 }
 
@@ -48,11 +73,13 @@ absl::StatusCode StatusCodeOf(int code) {
 
 bool LosesDevice(int code) { return StatusCodeOf(code) == absl::StatusCode::kUnavailable; }
 
-absl::Status DeviceError(int code, std::string_view name, std::string_view doing) {
-  return absl::Status(
-      StatusCodeOf(code),
-      absl::StrCat(std::string(doing), ": ", std::string(name), " (error ", code, ")",
-                   LosesDevice(code) ? "; the device is lost to this process" : ""));
+bool IsKnownError(int code) { return StatusCodeOf(code).has_value(); }
+
+absl::Status DeviceError(int code, std::string_view name, std::string_view doing, bool lost) {
+  return absl::Status(lost ? absl::StatusCode::kUnavailable
+                           : StatusCodeOf(code).value_or(absl::StatusCode::kInternal),
+                      absl::StrCat(std::string(doing), ": ", std::string(name), " (error ", code,
+                                   ")", lost ? "; the device is lost to this process" : ""));
 }
 
 std::string PageLocking(size_t bytes) {

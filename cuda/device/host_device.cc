@@ -67,10 +67,11 @@ absl::Status HostDevice::Free(void* memory) {
 }
 
 // The default stream is the only one, and it is always idle. An event needs an address alone.
-absl::StatusOr<Stream> HostDevice::CreateStream() { return Stream(nullptr); }
+absl::StatusOr<Stream> HostDevice::MakeStream(StreamPriority) { return Stream(nullptr); }
 absl::Status HostDevice::DestroyStream(Stream) { return absl::OkStatus(); }
 absl::StatusOr<bool> HostDevice::IsIdle(Stream) { return true; }
 absl::Status HostDevice::Synchronize(Stream) { return absl::OkStatus(); }
+absl::StatusOr<bool> HostDevice::IsCapturing(Stream) { return false; }
 absl::Status HostDevice::StreamWait(Stream, Event) { return absl::OkStatus(); }
 absl::StatusOr<Event> HostDevice::CreateEvent() { return reinterpret_cast<Event>(new char()); }
 absl::Status HostDevice::DestroyEvent(Event event) {

@@ -35,10 +35,10 @@ class HostDevice : public Device {
   absl::StatusOr<void*> Allocate(size_t bytes, std::string_view purpose) override;
   absl::Status Free(void* memory) override;
 
-  absl::StatusOr<Stream> CreateStream() override;
   absl::Status DestroyStream(Stream stream) override;
   absl::StatusOr<bool> IsIdle(Stream stream) override;
   absl::Status Synchronize(Stream stream) override;
+  absl::StatusOr<bool> IsCapturing(Stream stream) override;
   absl::Status StreamWait(Stream stream, Event event) override;
   absl::StatusOr<Event> CreateEvent() override;
   absl::Status DestroyEvent(Event event) override;
@@ -51,6 +51,9 @@ class HostDevice : public Device {
   absl::Status Fill(void* to, int byte, size_t bytes, Stream stream) override;
   absl::Status Preprocess(const PreprocessLaunch& launch, Stream stream) override;
   absl::Status Gather(const GatherLaunch& launch, Stream stream) override;
+
+ protected:
+  absl::StatusOr<Stream> MakeStream(StreamPriority priority) override;
 
  private:
   absl::StatusOr<void*> AllocateAligned(size_t bytes, std::string_view doing);

@@ -36,6 +36,14 @@ struct NvjpegImage {
   size_t pitch[4];
 };
 
+// nvjpegDevAllocatorV2_t and nvjpegPinnedAllocatorV2_t: what they hand out is used in the order of
+// the stream. 0 is success.
+struct NvjpegAllocator {
+  int (*allocate)(void* context, void** memory, size_t bytes, void* cuda_stream);
+  int (*free)(void* context, void* memory, size_t bytes, void* cuda_stream);
+  void* context;
+};
+
 // nvjpegStatus_t.
 enum NvjpegStatus : int {
   kNvjpegSuccess = 0,
@@ -69,6 +77,9 @@ inline constexpr unsigned kNvjpegForHybrid = 1, kNvjpegForHardware = 2, kNvjpegF
   F(CreateEx, kNvjpegForBoth,                                                                    \
     (int backend, void* dev_allocator, void* pinned_allocator, unsigned flags,                   \
      NvjpegHandle* handle))                                                                      \
+  F(CreateExV2, kNvjpegForNone,                                                                  \
+    (int backend, NvjpegAllocator* dev_allocator, NvjpegAllocator* pinned_allocator,             \
+     unsigned flags, NvjpegHandle* handle))                                                      \
   F(Destroy, kNvjpegForBoth, (NvjpegHandle handle))                                              \
   F(GetHardwareDecoderInfo, kNvjpegForNone,                                                      \
     (NvjpegHandle handle, unsigned* engines, unsigned* cores))                                   \
@@ -100,9 +111,13 @@ inline constexpr unsigned kNvjpegForHybrid = 1, kNvjpegForHardware = 2, kNvjpegF
   F(DecodeParamsSetOutputFormat, kNvjpegForHybrid, (NvjpegParams params, int format))            \
   F(BufferPinnedCreate, kNvjpegForHybrid,                                                        \
     (NvjpegHandle handle, void* allocator, NvjpegPinned* buffer))                                \
+  F(BufferPinnedCreateV2, kNvjpegForNone,                                                        \
+    (NvjpegHandle handle, NvjpegAllocator * allocator, NvjpegPinned * buffer))                   \
   F(BufferPinnedDestroy, kNvjpegForHybrid, (NvjpegPinned buffer))                                \
   F(BufferDeviceCreate, kNvjpegForHybrid,                                                        \
     (NvjpegHandle handle, void* allocator, NvjpegDevice* buffer))                                \
+  F(BufferDeviceCreateV2, kNvjpegForNone,                                                        \
+    (NvjpegHandle handle, NvjpegAllocator * allocator, NvjpegDevice * buffer))                   \
   F(BufferDeviceDestroy, kNvjpegForHybrid, (NvjpegDevice buffer))                                \
   F(StateAttachPinnedBuffer, kNvjpegForHybrid, (NvjpegState state, NvjpegPinned buffer))         \
   F(StateAttachDeviceBuffer, kNvjpegForHybrid, (NvjpegState state, NvjpegDevice buffer))         \

@@ -35,6 +35,12 @@ SHARDPACK_NVJPEG_FUNCTIONS(SHARDPACK_COMPARE)
 static_assert(sizeof(nvjpegStatus_t) == sizeof(int));
 static_assert(sizeof(shardpack::NvjpegImage) == sizeof(nvjpegImage_t));
 static_assert(offsetof(shardpack::NvjpegImage, pitch) == offsetof(nvjpegImage_t, pitch));
+static_assert(sizeof(shardpack::NvjpegAllocator) == sizeof(nvjpegDevAllocatorV2_t));
+static_assert(sizeof(shardpack::NvjpegAllocator) == sizeof(nvjpegPinnedAllocatorV2_t));
+static_assert(offsetof(shardpack::NvjpegAllocator, free) ==
+              offsetof(nvjpegDevAllocatorV2_t, dev_free));
+static_assert(offsetof(shardpack::NvjpegAllocator, context) ==
+              offsetof(nvjpegPinnedAllocatorV2_t, pinned_ctx));
 
 #define SHARDPACK_EQUAL(ours, theirs) \
   static_assert(static_cast<long>(shardpack::ours) == static_cast<long>(theirs))

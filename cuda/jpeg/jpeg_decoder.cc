@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cuda/jpeg/jpeg_engines.h"
 #include "cuda/jpeg/jpeg_worker.h"
 #include "cuda/jpeg/nvjpeg_backends.h"
+#include "cuda/jpeg/nvjpeg_memory.h"
 #include "cuda/kernels/run_on_threads.h"
 #include "formats/io/status_macros.h"
 #include "images/pixels/orientation.h"
@@ -100,18 +102,17 @@ JpegSize SizeOf(const ImageInfo& info, bool orient) {
 class JpegDecoder::Impl {
  public:
   Impl(const NvjpegFunctions* functions, Device& device, const JpegDecoderOptions& options)
-      : device_(device), options_(options) {
-    hardware_reason_ = functions == nullptr ? "no nvJPEG" : "not asked for";
-    if (functions != nullptr && options.use_hardware) {
-      auto made = NvjpegHardware::Create(*functions, device_, options);
-      if (made.ok()) {
-        hardware_.emplace(*std::move(made));
-      } else {
-        hardware_reason_ = std::string(made.status().message());
-      }
+      : device_(device),
+        options_(options),
+        memory_(device, options.nvjpeg_bytes),
+        engines_(functions, device, options, memory_) {
+    HybridSource hybrid = {functions, absl::UnimplementedError("no nvJPEG"), &memory_};
+    if (functions != nullptr) {
+      hybrid.handle = options.use_hybrid ? NvjpegHybrid::MakeHandle(*functions, memory_)
+                                         : absl::UnimplementedError("not asked for");
     }
     for (int i = 0; i < std::max(options.threads, 1); ++i) {
-      workers_.push_back(std::make_unique<JpegWorker>(functions, device_, options_));
+      workers_.push_back(std::make_unique<JpegWorker>(hybrid, device_, options_));
     }
     workers_.front()->MakeHybrid();  // says for all whether there is one
   }
@@ -121,41 +122,50 @@ class JpegDecoder::Impl {
     if (images.size() != results.size()) {
       return absl::InvalidArgumentError("as many results as images");
     }
+    engines_.BeginBatch();
     known_.assign(images.begin(), images.end());
-    hardware_batch_.clear();
+    engine_batch_.clear();
     worker_batch_.clear();
     for (size_t i = 0; i < known_.size(); ++i) {
       // The result if the device fails before this image is decoded.
       results[i] = {absl::UnknownError("not decoded"), JpegWay::kNone};
       if (auto status = Know(&known_[i]); !status.ok()) {
-        ++stats_.failed;
+        ++failed_;
         results[i] = {std::move(status), JpegWay::kNone};
         continue;
       }
       const bool for_nvjpeg = IsForNvjpeg(known_[i], options_);
-      if (for_nvjpeg && hardware_.has_value() && hardware_->Takes(known_[i])) {
-        hardware_batch_.push_back(i);
+      if (for_nvjpeg && engines_.Takes(known_[i])) {
+        engine_batch_.push_back(i);
       } else {
         worker_batch_.push_back({i, for_nvjpeg});
       }
     }
     // The engines first: the CPU works while they do.
-    if (auto status = ByHardware(stream, results); !status.ok()) return status;
+    if (auto status = ByEngines(stream, results); !status.ok()) return status;
     return ByWorkers(stream, results);
   }
 
-  bool has_hardware() const { return hardware_.has_value(); }
+  absl::Status DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
+                             Stream stream, JpegResult* result, bool* skipped) {
+    RETURN_IF_ERROR(workers_.front()->DecodeSkipped(image, unpainted, stream, result, skipped));
+    if (*skipped) engines_.NoteSkipped(image);
+    return absl::OkStatus();
+  }
+
+  bool has_hardware() const { return engines_.usable(); }
   bool has_hybrid() const { return workers_.front()->has_hybrid(); }
   std::string backends() const {
-    const std::string engines = !hardware_.has_value() ? hardware_reason_
-                                : hardware_->engines() == 0
-                                    ? "yes"
-                                    : absl::StrCat(hardware_->engines(), " engines");
-    return absl::StrCat("hardware: ", engines,
+    return absl::StrCat("hardware: ", engines_.Describe(),
                         "; hybrid: ", has_hybrid() ? "yes" : workers_.front()->why_no_hybrid());
   }
   JpegDecoderStats stats() const {
-    JpegDecoderStats sum = stats_;
+    JpegDecoderStats sum = engines_.stats();
+    sum.hardware -= sum.skipped;  // the CPU did those
+    sum.failed += failed_;
+    sum.nvjpeg_bytes = memory_.device_bytes();
+    sum.nvjpeg_pinned_bytes = memory_.pinned_bytes();
+    sum.nvjpeg_refusals = memory_.refusals();
     for (const auto& worker : workers_) {
       const JpegDecoderStats& one = worker->stats();
       sum.hybrid += one.hybrid;
@@ -170,8 +180,6 @@ class JpegDecoder::Impl {
   }
 
  private:
-  static constexpr int kMaxFailures = 3;
-
   struct WorkerItem {
     size_t image;
     bool for_nvjpeg;
@@ -194,27 +202,19 @@ class JpegDecoder::Impl {
     return absl::OkStatus();
   }
 
-  absl::Status ByHardware(Stream stream, std::span<JpegResult> results) {
-    if (hardware_batch_.empty()) return absl::OkStatus();
+  absl::Status ByEngines(Stream stream, std::span<JpegResult> results) {
     std::vector<const JpegImage*> images;
-    for (const size_t i : hardware_batch_) images.push_back(&known_[i]);
-    const absl::Status status = hardware_->Decode(images, stream);
-    if (!status.ok() && !IsRefusal(status)) return status;
-    if (!status.ok()) {
-      // nvJPEG does not say which image it refused: each is tried by itself.
-      if (stats_.first_refusal.empty()) stats_.first_refusal = std::string(status.message());
-      ++stats_.failed_batches;
-      for (const size_t i : hardware_batch_) worker_batch_.push_back({i, true});
-      if (++failed_in_a_row_ >= kMaxFailures) {
-        hardware_reason_ = absl::StrCat("given up: ", std::string(status.message()));
-        hardware_.reset();
+    for (const size_t i : engine_batch_) images.push_back(&known_[i]);
+    std::vector<bool> decoded;
+    RETURN_IF_ERROR(engines_.Decode(images, stream, decoded));
+    for (size_t k = 0; k < engine_batch_.size(); ++k) {
+      const size_t i = engine_batch_[k];
+      if (decoded[k]) {
+        results[i] = {absl::OkStatus(), JpegWay::kHardware};
+      } else {
+        worker_batch_.push_back({i, true});
       }
-      return absl::OkStatus();
     }
-    failed_in_a_row_ = 0;
-    ++stats_.batches;
-    stats_.hardware += hardware_batch_.size();
-    for (const size_t i : hardware_batch_) results[i] = {absl::OkStatus(), JpegWay::kHardware};
     return absl::OkStatus();
   }
 
@@ -240,14 +240,13 @@ class JpegDecoder::Impl {
 
   Device& device_;
   const JpegDecoderOptions options_;
-  std::optional<NvjpegHardware> hardware_;
-  std::string hardware_reason_;
-  int failed_in_a_row_ = 0;                           // batches, by the engines
+  NvjpegMemory memory_;
+  JpegEngines engines_;
   std::vector<std::unique_ptr<JpegWorker>> workers_;  // at least one
-  JpegDecoderStats stats_;                            // without those of the workers
+  uint64_t failed_ = 0;                               // before anybody decoded them
   // For one call.
   std::vector<JpegImage> known_;
-  std::vector<size_t> hardware_batch_;
+  std::vector<size_t> engine_batch_;
   std::vector<WorkerItem> worker_batch_;
 };
 
@@ -259,6 +258,10 @@ JpegDecoder::~JpegDecoder() = default;
 absl::Status JpegDecoder::Decode(std::span<const JpegImage> images, Stream stream,
                                  std::span<JpegResult> results) {
   return impl_->Decode(images, stream, results);
+}
+absl::Status JpegDecoder::DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
+                                        Stream stream, JpegResult* result, bool* skipped) {
+  return impl_->DecodeSkipped(image, unpainted, stream, result, skipped);
 }
 bool JpegDecoder::has_hardware() const { return impl_->has_hardware(); }
 bool JpegDecoder::has_hybrid() const { return impl_->has_hybrid(); }

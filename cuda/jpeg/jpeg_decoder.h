@@ -31,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -43,6 +44,10 @@
 
 namespace shardpack {
 
+// What the outputs hold before the engines write to them, wherever an image skipped by them is to
+// be found out: see DecodeSkipped.
+inline constexpr uint8_t kUnpainted = 0x6B;
+
 struct JpegDecoderOptions {
   uint8_t channels = 3;  // 1: luma, 3: RGB
   bool use_hardware = true, use_hybrid = true;
@@ -52,6 +57,7 @@ struct JpegDecoderOptions {
   uint32_t hardware_batches = 2, hybrid_pages = 2;
   uint64_t max_pixels = 64'000'000;                // of an image
   uint32_t max_scans = DecodeOptions().max_scans;  // of a progressive JPEG
+  uint64_t nvjpeg_bytes = uint64_t{1} << 30;       // on the device, at most, of nvJPEG itself
   const std::atomic<bool>* stop = nullptr;         // ends waiting for the device
 };
 
@@ -64,6 +70,9 @@ struct JpegImage {
   ImageInfo info;
   uint8_t* out = nullptr;  // device
   size_t pitch_bytes = 0;  // at least what a row has
+  // By which the image is known when it comes again: the engines are not offered again what they
+  // refused.
+  std::optional<uint64_t> id = std::nullopt;
 };
 
 // What is known of an image, from `info` or else its headers. InvalidArgument if it has no pixels,
@@ -85,11 +94,14 @@ struct JpegResult {
 struct JpegDecoderStats {
   uint64_t hardware = 0, hybrid = 0, cpu = 0, failed = 0;  // images
   uint64_t batches = 0;                                    // by the engines
-  uint64_t failed_batches = 0;                             // that the engines refused
+  uint64_t failed_batches = 0;  // of which the engines refused some or all
+  uint64_t skipped = 0;         // images that the engines said they had decoded, and had not
   uint64_t refused = 0;         // JPEGs that nvJPEG refused and the CPU decoded
   uint64_t without_nvjpeg = 0;  // JPEGs that nvJPEG would take, on a thread that has none
   uint64_t pageable = 0;        // of cpu: copied from memory that is not page-locked
   std::string first_refusal;    // why the first of the batches or JPEGs was refused
+  // That nvJPEG has now, and times that it was refused some; 0 with one that uses its own.
+  uint64_t nvjpeg_bytes = 0, nvjpeg_pinned_bytes = 0, nvjpeg_refusals = 0;
 };
 
 class JpegDecoder {
@@ -107,6 +119,13 @@ class JpegDecoder {
   absl::Status Decode(std::span<const JpegImage> images, Stream stream,
                       std::span<JpegResult> results);
 
+  // Decodes an image on the CPU of which some bytes, at these offsets from its first one, are still
+  // kUnpainted although the engines said they had decoded it; unless the image is of that colour
+  // there. The result is then not touched.
+  absl::Status DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
+                             Stream stream, JpegResult* result, bool* skipped);
+
+  // Whether the engines are asked now: they rest after failures.
   bool has_hardware() const;
   bool has_hybrid() const;
   // "hardware: 7 engines; hybrid: yes" or why not.

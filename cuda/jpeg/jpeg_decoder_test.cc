@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,7 +107,7 @@ TEST(JpegDecoder, EachKindItsWay) {
       JpegDecoder decoder(&fake.functions(), fake.device(), options);
       EXPECT_EQ(decoder.has_hardware(), engines != 0);
       EXPECT_TRUE(decoder.has_hybrid());
-      EXPECT_EQ(decoder.backends(), engines == 0 ? "hardware: nvjpegCreateEx: not on this GPU; "
+      EXPECT_EQ(decoder.backends(), engines == 0 ? "hardware: nvjpegCreateExV2: not on this GPU; "
                                                    "hybrid: yes"
                                                  : "hardware: 2 engines; hybrid: yes");
       Batch batch(files, channels);
@@ -337,6 +339,200 @@ TEST(JpegDecoder, RefusesWhatHasNoRoom) {
   EXPECT_TRUE(batch.IsRight(6));
   EXPECT_FALSE(decoder.Decode(batch.images, nullptr, {}).ok());
   batch.outs[2].assign(batch.outs[2].size(), 0);
+}
+
+// One of many baseline images, whose bytes no other has.
+std::vector<File> ManyImages(size_t count) {
+  std::vector<File> files;
+  for (size_t i = 0; i < count; ++i) {
+    Add("image " + std::to_string(i), EncodeJpeg(MakePattern(40 + i, 64, 3), {}),
+        JpegWay::kHardware, JpegWay::kHybrid, &files);
+  }
+  return files;
+}
+
+bool IsFile(std::span<const std::byte> file, const File& wanted) {
+  return file.size() == wanted.bytes.size() &&
+         std::memcmp(file.data(), wanted.bytes.data(), file.size()) == 0;
+}
+
+// The engines go on, and ask once for what they refuse.
+TEST(JpegDecoder, ImagesThatTheEnginesRefuseAreFoundAndRemembered) {
+  const std::vector<File> files = ManyImages(32);
+  for (const int code : {int{kNvjpegJpegNotSupported}, int{kNvjpegExecutionFailed}}) {
+    FakeNvjpegOptions options;
+    options.engine_status = [&](std::span<const std::byte> file) {
+      return IsFile(file, files[5]) || IsFile(file, files[22]) ? code : 0;
+    };
+    FakeNvjpeg fake(options);
+    JpegDecoder decoder(&fake.functions(), fake.device(), {});
+    for (uint64_t n = 1; n <= 6; ++n) {
+      Batch batch(files);
+      for (size_t i = 0; i < files.size(); ++i) batch.images[i].id = 1000 + i;
+      ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
+      fake.Finish();
+      batch.ExpectAll();
+      for (size_t i = 0; i < files.size(); ++i) {
+        EXPECT_EQ(batch.results[i].way, i == 5 || i == 22 ? JpegWay::kHybrid : JpegWay::kHardware);
+      }
+      EXPECT_EQ(decoder.stats().failed_batches, 1u);
+      EXPECT_EQ(decoder.stats().hardware, 30 * n);
+      EXPECT_TRUE(decoder.has_hardware());
+    }
+    EXPECT_EQ(fake.Calls("DecodeBatched"), 5u + 19) << "halves of the first batch, and one each";
+  }
+}
+
+TEST(JpegDecoder, EnginesThatRefuseMostImagesCostFewCalls) {
+  const std::vector<File> files = ManyImages(32);
+  FakeNvjpegOptions options;
+  options.engine_status = [&](std::span<const std::byte> file) {
+    return IsFile(file, files[31]) ? 0 : int{kNvjpegJpegNotSupported};
+  };
+  FakeNvjpeg fake(options);
+  JpegDecoder decoder(&fake.functions(), fake.device(), {});
+  Batch batch(files);
+  ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
+  fake.Finish();
+  batch.ExpectAll();
+  EXPECT_LE(fake.Calls("DecodeBatched"), 4u * 6 + 2);
+}
+
+// They rest, and are then asked again.
+TEST(JpegDecoder, EnginesThatFailForAWhileComeBack) {
+  const std::vector<File> files = ManyImages(2);
+  bool fail = true;
+  FakeNvjpegOptions options;
+  options.engine_status = [&](std::span<const std::byte>) {
+    return fail ? int{kNvjpegInternalError} : 0;
+  };
+  FakeNvjpeg fake(options);
+  JpegDecoder decoder(&fake.functions(), fake.device(), {});
+  const auto decode = [&] {
+    Batch batch(files);
+    ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
+    fake.Finish();
+    batch.ExpectAll();
+  };
+  for (int i = 0; i < 3; ++i) decode();
+  EXPECT_FALSE(decoder.has_hardware());
+  EXPECT_EQ(decoder.backends(),
+            "hardware: given up: nvjpegDecodeBatched: internal error; hybrid: yes");
+  const uint64_t calls = fake.Calls("DecodeBatched");
+  fail = false;
+  for (int i = 0; i < 255; ++i) decode();
+  EXPECT_EQ(fake.Calls("DecodeBatched"), calls);
+  decode();
+  EXPECT_TRUE(decoder.has_hardware());
+  EXPECT_EQ(decoder.stats().hardware, 2u);
+}
+
+// Success is not believed before it has been seen.
+TEST(JpegDecoder, EnginesWhosePixelsAreWrongAreNotUsed) {
+  const std::vector<File> files = ManyImages(5);
+  FakeNvjpegOptions options;
+  options.is_wrong = [&](std::span<const std::byte> file) { return IsFile(file, files[3]); };
+  FakeNvjpeg fake(options);
+  JpegDecoder decoder(&fake.functions(), fake.device(), {});
+  for (int i = 0; i < 2; ++i) {
+    Batch batch(files);
+    ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
+    fake.Finish();
+    batch.ExpectAll();
+    EXPECT_FALSE(decoder.has_hardware());
+    EXPECT_EQ(decoder.stats().hardware, 0u);
+  }
+  EXPECT_EQ(fake.Calls("DecodeBatched"), 1u);
+  EXPECT_NE(decoder.backends().find("given up: an image differs from the CPU's by"),
+            std::string::npos)
+      << decoder.backends();
+}
+
+// A part of a GPU may not tell (MIG, vGPU).
+TEST(JpegDecoder, EnginesWhoseNumberIsNotKnownAreUsed) {
+  const std::vector<File> files = ManyImages(3);
+  FakeNvjpeg fake({});
+  fake.functions().GetHardwareDecoderInfo = [](NvjpegHandle, unsigned*, unsigned*) -> int {
+    return kNvjpegImplementationNotSupported;
+  };
+  JpegDecoder decoder(&fake.functions(), fake.device(), {});
+  EXPECT_EQ(decoder.backends(), "hardware: yes; hybrid: yes");
+  Batch batch(files);
+  ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
+  fake.Finish();
+  batch.ExpectAll();
+  EXPECT_EQ(decoder.stats().hardware, 3u);
+}
+
+// Of a wide image and a high one: not of one that is both. All of it is counted, and has a limit.
+TEST(JpegDecoder, MemoryOfNvjpegIsCountedAndLimited) {
+  std::vector<File> files;
+  Add("wide", EncodeJpeg(MakePattern(3000, 16, 3), {}), JpegWay::kHardware, JpegWay::kHybrid,
+      &files);
+  Add("high", EncodeJpeg(MakePattern(16, 3000, 3), {}), JpegWay::kHardware, JpegWay::kHybrid,
+      &files);
+  const uint64_t batch_bytes = 2 * 3000 * 16 * 3;
+  for (const uint64_t most : {uint64_t{1} << 30, uint64_t{100'000}}) {
+    FakeNvjpeg fake({});
+    JpegDecoderOptions options;
+    options.nvjpeg_bytes = most;
+    {
+      JpegDecoder decoder(&fake.functions(), fake.device(), options);
+      for (int i = 0; i < 3; ++i) {
+        Batch batch(files);
+        for (size_t k = 0; k < files.size(); ++k) batch.images[k].id = k;
+        ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
+        fake.Finish();
+        batch.ExpectAll();
+        EXPECT_LE(decoder.stats().nvjpeg_bytes, most);
+      }
+      const JpegDecoderStats stats = decoder.stats();
+      EXPECT_EQ(fake.own_bytes(), 0u);
+      if (most > batch_bytes) {
+        EXPECT_EQ(stats.hardware, 6u);
+        EXPECT_GE(stats.nvjpeg_bytes, 2 * batch_bytes) << "two batches may be under way";
+        EXPECT_LE(stats.nvjpeg_bytes, 4 * batch_bytes);
+        EXPECT_EQ(stats.nvjpeg_refusals, 0u);
+      } else {
+        EXPECT_EQ(stats.hardware, 0u);
+        EXPECT_GT(stats.nvjpeg_refusals, 0u);
+        EXPECT_EQ(stats.cpu, 6u);
+      }
+    }
+    EXPECT_EQ(fake.live(), 0);
+  }
+}
+
+// A library that takes no allocator takes its own memory, and no more than the batch's.
+TEST(JpegDecoder, AnOlderLibraryReservesForItsBatchAlone) {
+  std::vector<File> files;
+  Add("wide", EncodeJpeg(MakePattern(3000, 16, 3), {}), JpegWay::kHardware, JpegWay::kHybrid,
+      &files);
+  Add("high", EncodeJpeg(MakePattern(16, 3000, 3), {}), JpegWay::kHardware, JpegWay::kHybrid,
+      &files);
+  FakeNvjpeg fake({});
+  fake.functions().CreateExV2 = nullptr;
+  JpegDecoder decoder(&fake.functions(), fake.device(), {});
+  for (int i = 0; i < 3; ++i) {
+    Batch batch(files);
+    ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
+    fake.Finish();
+    batch.ExpectAll();
+  }
+  EXPECT_GT(fake.own_bytes(), 0u);
+  EXPECT_LE(fake.own_bytes(), 4u * 2 * 3000 * 16 * 3);
+  EXPECT_EQ(fake.Calls("DecodeBatchedPreAllocate"), 2u) << "once for each batch under way";
+}
+
+TEST(JpegDecoder, ThreadsShareAHandle) {
+  std::vector<File> files = ManyImages(24);
+  FakeDevice device;
+  FakeNvjpeg fake({.engines = 0}, &device);
+  JpegDecoderOptions options;
+  options.threads = 6;
+  JpegDecoder decoder(&fake.functions(), device, options);
+  const uint64_t handles = fake.Calls("CreateEx");
+  EXPECT_EQ(handles, 2u) << "for engines, which there are none, and for all threads";
 }
 
 }  // namespace

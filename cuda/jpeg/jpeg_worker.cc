@@ -69,17 +69,18 @@ absl::Status JpegStaging::Put(const PixelView& pixels, uint8_t* to, size_t pitch
   return status;
 }
 
-JpegWorker::JpegWorker(const NvjpegFunctions* functions, Device& device,
+JpegWorker::JpegWorker(const HybridSource& hybrid, Device& device,
                        const JpegDecoderOptions& options)
-    : functions_(functions),
+    : source_(hybrid),
       device_(device),
       options_(options),
-      why_no_hybrid_(functions == nullptr ? "no nvJPEG" : "not asked for"),
+      why_no_hybrid_(hybrid.handle.status().message()),
       staging_(device, options.stop) {}
 
 void JpegWorker::MakeHybrid() {
-  if (std::exchange(tried_, true) || functions_ == nullptr || !options_.use_hybrid) return;
-  auto made = NvjpegHybrid::Create(*functions_, device_, options_);
+  if (std::exchange(tried_, true) || !source_.handle.ok()) return;
+  auto made =
+      NvjpegHybrid::Create(*source_.functions, *source_.handle, *source_.memory, device_, options_);
   if (made.ok()) {
     hybrid_.emplace(*std::move(made));
   } else {
@@ -104,19 +105,35 @@ absl::Status JpegWorker::Decode(const JpegImage& image, bool for_nvjpeg, Stream 
   return DecodeOnCpu(image, stream, result);
 }
 
-absl::Status JpegWorker::DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result) {
+absl::StatusOr<PixelView> JpegWorker::Pixels(const JpegImage& image) {
   DecodeOptions decode;
   decode.channels = options_.channels;
   decode.orient = options_.orient;
   decode.max_pixels = options_.max_pixels;
   decode.max_scans = options_.max_scans;
-  const auto decoded = decoder_.Decode(image.file, image.info, decode);
-  if (!decoded.ok()) {
+  ASSIGN_OR_RETURN(const auto decoded, decoder_.Decode(image.file, image.info, decode));
+  return decoded.view;
+}
+
+absl::Status JpegWorker::DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
+                                       Stream stream, JpegResult* result, bool* skipped) {
+  const absl::StatusOr<PixelView> pixels = Pixels(image);
+  const auto is_painted = [&](size_t at) {
+    const size_t y = at / image.pitch_bytes, x = at % image.pitch_bytes;
+    return pixels->Row(static_cast<uint32_t>(y))[x] != kUnpainted;
+  };
+  *skipped = !pixels.ok() || std::any_of(unpainted.begin(), unpainted.end(), is_painted);
+  return *skipped ? DecodeOnCpu(image, stream, result) : absl::OkStatus();
+}
+
+absl::Status JpegWorker::DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result) {
+  const absl::StatusOr<PixelView> pixels = Pixels(image);
+  if (!pixels.ok()) {
     ++stats_.failed;
-    *result = {decoded.status(), JpegWay::kCpu};
+    *result = {pixels.status(), JpegWay::kCpu};
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(staging_.Put(decoded->view, image.out, image.pitch_bytes, stream));
+  RETURN_IF_ERROR(staging_.Put(*pixels, image.out, image.pitch_bytes, stream));
   ++stats_.cpu;
   if (staging_.pageable()) ++stats_.pageable;
   *result = {absl::OkStatus(), JpegWay::kCpu};

@@ -53,9 +53,16 @@ class JpegStaging {
   uint8_t* page_to_ = nullptr;  // where it goes
 };
 
+// What the hybrid decoders of all workers share; without a handle there are none.
+struct HybridSource {
+  const NvjpegFunctions* functions = nullptr;
+  absl::StatusOr<NvjpegSharedHandle> handle;
+  NvjpegMemory* memory = nullptr;
+};
+
 class JpegWorker {
  public:
-  JpegWorker(const NvjpegFunctions* functions, Device& device, const JpegDecoderOptions& options);
+  JpegWorker(const HybridSource& hybrid, Device& device, const JpegDecoderOptions& options);
 
   absl::Status Decode(const JpegImage& image, bool for_nvjpeg, Stream stream, JpegResult* result);
   // Else the hybrid decoder is made when it is first needed.
@@ -63,11 +70,15 @@ class JpegWorker {
   bool has_hybrid() const { return hybrid_.has_value(); }
   const std::string& why_no_hybrid() const { return why_no_hybrid_; }
   const JpegDecoderStats& stats() const { return stats_; }
+  // On the CPU, unless its pixels too are kUnpainted wherever `unpainted` says so (JpegDecoder).
+  absl::Status DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
+                             Stream stream, JpegResult* result, bool* skipped);
 
  private:
+  absl::StatusOr<PixelView> Pixels(const JpegImage& image);
   absl::Status DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result);
 
-  const NvjpegFunctions* const functions_;
+  const HybridSource source_;
   Device& device_;
   const JpegDecoderOptions options_;
   bool tried_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/status_macros.h"
@@ -43,17 +44,20 @@ absl::Status CheckPresent(const NvjpegFunctions& functions, unsigned needed_for)
   return absl::UnimplementedError(absl::StrCat("this nvJPEG lacks ", absent));
 }
 
-// The handle that interpolates chroma as libjpeg does, if the library can.
-absl::Status MakeHandle(const NvjpegFunctions& functions, int backend,
-                        NvjpegOwned<NvjpegHandle>* owned) {
+// The handle that interpolates chroma as libjpeg does, and takes its memory from ours, if the
+// library can.
+absl::StatusOr<NvjpegSharedHandle> NewHandle(const NvjpegFunctions& functions, int backend,
+                                             NvjpegMemory& memory) {
   NvjpegHandle handle = nullptr;
-  int status = functions.CreateEx(backend, nullptr, nullptr, kNvjpegInterpolateChroma, &handle);
-  if (status == kNvjpegInvalidParameter) {
-    status = functions.CreateEx(backend, nullptr, nullptr, 0, &handle);
-  }
-  RETURN_IF_ERROR(NvjpegResult("nvjpegCreateEx", status));
-  *owned = NvjpegOwned<NvjpegHandle>(handle, {functions.Destroy});
-  return absl::OkStatus();
+  const bool counted = functions.CreateExV2 != nullptr;
+  const auto create = [&](unsigned flags) {
+    return counted ? functions.CreateExV2(backend, memory.device(), memory.pinned(), flags, &handle)
+                   : functions.CreateEx(backend, nullptr, nullptr, flags, &handle);
+  };
+  int status = create(kNvjpegInterpolateChroma);
+  if (status == kNvjpegInvalidParameter) status = create(0);
+  RETURN_IF_ERROR(NvjpegResult(counted ? "nvjpegCreateExV2" : "nvjpegCreateEx", status));
+  return NvjpegSharedHandle(handle, functions.Destroy);
 }
 
 // Parses the headers and compares the size: decoding writes as many pixels as they say.
@@ -80,17 +84,19 @@ bool IsRefusal(const absl::Status& status) {
 
 absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& functions,
                                                       Device& device,
-                                                      const JpegDecoderOptions& options) {
+                                                      const JpegDecoderOptions& options,
+                                                      NvjpegMemory& memory) {
   const NvjpegFunctions& f = functions;
   RETURN_IF_ERROR(CheckPresent(f, kNvjpegForHardware));
   NvjpegHardware made(functions, FormatOf(options.channels));
-  RETURN_IF_ERROR(MakeHandle(f, kNvjpegHardware, &made.handle_));
+  ASSIGN_OR_RETURN(made.handle_, NewHandle(f, kNvjpegHardware, memory));
   if (f.GetHardwareDecoderInfo != nullptr) {
-    unsigned cores = 0;
-    RETURN_IF_ERROR(
-        NvjpegResult("nvjpegGetHardwareDecoderInfo",
-                     f.GetHardwareDecoderInfo(made.handle_.get(), &made.engines_, &cores)));
-    if (made.engines_ == 0) return absl::UnimplementedError("this GPU has no JPEG engines");
+    unsigned engines = 0, cores = 0;
+    // It may fail in a part of a GPU (MIG, vGPU) that has engines all the same.
+    if (f.GetHardwareDecoderInfo(made.handle_.get(), &engines, &cores) == kNvjpegSuccess) {
+      if (engines == 0) return absl::UnimplementedError("this GPU has no JPEG engines");
+      made.engines_ = engines;
+    }
   }
   NvjpegStream headers = nullptr;
   RETURN_IF_ERROR(
@@ -101,9 +107,7 @@ absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& fun
     RETURN_IF_ERROR(
         NvjpegResult("nvjpegJpegStateCreate", f.JpegStateCreate(made.handle_.get(), &state)));
     made.slots_.push_back({.state = NvjpegOwned<NvjpegState>(state, {f.JpegStateDestroy}),
-                           .batch = 0,
-                           .width = 0,
-                           .height = 0,
+                           .reserved = false,
                            .files = {},
                            .sizes_bytes = {},
                            .outs = {},
@@ -120,25 +124,6 @@ bool NvjpegHardware::Takes(const JpegImage& image) {
   return status == kNvjpegSuccess && unsupported == 0;
 }
 
-// For the largest batch so far: left to itself the library frees and allocates memory, which waits
-// for the device, whenever sizes differ.
-void NvjpegHardware::Reserve(std::span<const JpegImage* const> images, Slot& slot) {
-  if (functions_->DecodeBatchedPreAllocate == nullptr) return;
-  int batch = std::max(slot.batch, static_cast<int>(images.size()));
-  int width = slot.width, height = slot.height;
-  for (const JpegImage* image : images) {
-    width = std::max(width, static_cast<int>(image->info.width));
-    height = std::max(height, static_cast<int>(image->info.height));
-  }
-  if (batch == slot.batch && width == slot.width && height == slot.height) return;
-  // Errors do not matter: the library allocates later what it lacks.
-  (void)functions_->DecodeBatchedPreAllocate(handle_.get(), slot.state.get(), batch, width, height,
-                                             kNvjpegChroma444, format_);
-  slot.batch = batch;
-  slot.width = width;
-  slot.height = height;
-}
-
 absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, Stream stream) {
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
@@ -152,7 +137,15 @@ absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, St
     slot.sizes_bytes.push_back(image->file.size());
     slot.outs.push_back(OutOf(*image));
   }
-  Reserve(images, slot);
+  // Makes the library keep its memory instead of freeing and allocating some, which waits for the
+  // device, whenever sizes differ. Of a pixel: what is reserved for is a batch of images as large
+  // as the widest and the highest one ever together, a multiple of what any batch takes.
+  if (!std::exchange(slot.reserved, true) && functions_->DecodeBatchedPreAllocate != nullptr) {
+    // Errors do not matter: the library allocates later what it lacks.
+    (void)functions_->DecodeBatchedPreAllocate(handle_.get(), slot.state.get(),
+                                               static_cast<int>(images.size()), 1, 1,
+                                               kNvjpegChroma444, format_);
+  }
   RETURN_IF_ERROR(NvjpegResult(
       "nvjpegDecodeBatchedInitialize",
       functions_->DecodeBatchedInitialize(handle_.get(), slot.state.get(),
@@ -164,12 +157,23 @@ absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, St
   return NvjpegResult("nvjpegDecodeBatched", status);
 }
 
-absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functions, Device& device,
+absl::Status NvjpegHardware::Wait() {
+  for (Slot& slot : slots_) RETURN_IF_ERROR(slot.done.Wait());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NvjpegSharedHandle> NvjpegHybrid::MakeHandle(const NvjpegFunctions& functions,
+                                                            NvjpegMemory& memory) {
+  RETURN_IF_ERROR(CheckPresent(functions, kNvjpegForHybrid));
+  return NewHandle(functions, kNvjpegHybrid, memory);
+}
+
+absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functions,
+                                                  NvjpegSharedHandle handle, NvjpegMemory& memory,
+                                                  Device& device,
                                                   const JpegDecoderOptions& options) {
   const NvjpegFunctions& f = functions;
-  RETURN_IF_ERROR(CheckPresent(f, kNvjpegForHybrid));
-  NvjpegHybrid made(functions);
-  RETURN_IF_ERROR(MakeHandle(f, kNvjpegHybrid, &made.handle_));
+  NvjpegHybrid made(functions, std::move(handle));
   NvjpegDecoder decoder = nullptr;
   RETURN_IF_ERROR(NvjpegResult("nvjpegDecoderCreate",
                                f.DecoderCreate(made.handle_.get(), kNvjpegHybrid, &decoder)));
@@ -181,22 +185,29 @@ absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functio
   RETURN_IF_ERROR(NvjpegResult("nvjpegDecodeParamsSetOutputFormat",
                                f.DecodeParamsSetOutputFormat(params, FormatOf(options.channels))));
   for (uint32_t i = 0; i < std::max(options.hybrid_pages, 1u); ++i) {
-    RETURN_IF_ERROR(made.AddPage(device, options.stop));
+    RETURN_IF_ERROR(made.AddPage(memory, device, options.stop));
   }
   return made;
 }
 
-absl::Status NvjpegHybrid::AddPage(Device& device, const std::atomic<bool>* stop) {
+absl::Status NvjpegHybrid::AddPage(NvjpegMemory& counted, Device& device,
+                                   const std::atomic<bool>* stop) {
   const NvjpegFunctions& f = *functions_;
   Page page = {
       .pinned = {}, .memory = {}, .headers = {}, .state = {}, .done = DeviceEvent(device, stop)};
   NvjpegPinned pinned = nullptr;
-  RETURN_IF_ERROR(NvjpegResult("nvjpegBufferPinnedCreate",
-                               f.BufferPinnedCreate(handle_.get(), nullptr, &pinned)));
+  RETURN_IF_ERROR(
+      NvjpegResult("nvjpegBufferPinnedCreate",
+                   f.BufferPinnedCreateV2 != nullptr
+                       ? f.BufferPinnedCreateV2(handle_.get(), counted.pinned(), &pinned)
+                       : f.BufferPinnedCreate(handle_.get(), nullptr, &pinned)));
   page.pinned = NvjpegOwned<NvjpegPinned>(pinned, {f.BufferPinnedDestroy});
   NvjpegDevice memory = nullptr;
-  RETURN_IF_ERROR(NvjpegResult("nvjpegBufferDeviceCreate",
-                               f.BufferDeviceCreate(handle_.get(), nullptr, &memory)));
+  RETURN_IF_ERROR(
+      NvjpegResult("nvjpegBufferDeviceCreate",
+                   f.BufferDeviceCreateV2 != nullptr
+                       ? f.BufferDeviceCreateV2(handle_.get(), counted.device(), &memory)
+                       : f.BufferDeviceCreate(handle_.get(), nullptr, &memory)));
   page.memory = NvjpegOwned<NvjpegDevice>(memory, {f.BufferDeviceDestroy});
   NvjpegStream headers = nullptr;
   RETURN_IF_ERROR(

@@ -31,6 +31,7 @@
 #include "cuda/device/device_event.h"
 #include "cuda/dynload/nvjpeg_functions.h"
 #include "cuda/jpeg/jpeg_decoder.h"
+#include "cuda/jpeg/nvjpeg_memory.h"
 
 namespace shardpack {
 
@@ -46,18 +47,24 @@ struct NvjpegDeleter {
 template <typename Object>
 using NvjpegOwned = std::unique_ptr<std::remove_pointer_t<Object>, NvjpegDeleter<Object>>;
 
+// Of any number of threads: what is of one are states, streams and buffers.
+using NvjpegSharedHandle = std::shared_ptr<NvjpegHandleTag>;
+
 class NvjpegHardware {
  public:
   static absl::StatusOr<NvjpegHardware> Create(const NvjpegFunctions& functions, Device& device,
-                                               const JpegDecoderOptions& options);
+                                               const JpegDecoderOptions& options,
+                                               NvjpegMemory& memory);
   unsigned engines() const { return engines_; }
   bool Takes(const JpegImage& image);
   absl::Status Decode(std::span<const JpegImage* const> images, Stream stream);
+  // Until all that was decoded is there.
+  absl::Status Wait();
 
  private:
   struct Slot {
     NvjpegOwned<NvjpegState> state;
-    int batch = 0, width = 0, height = 0;  // that memory was reserved for
+    bool reserved = false;
     std::vector<const unsigned char*> files;
     std::vector<size_t> sizes_bytes;
     std::vector<NvjpegImage> outs;
@@ -65,15 +72,13 @@ class NvjpegHardware {
     DeviceEvent done;
   };
 
-  void Reserve(std::span<const JpegImage* const> images, Slot& slot);
-
   NvjpegHardware(const NvjpegFunctions& functions, int format)
       : functions_(&functions), format_(format) {}
 
   const NvjpegFunctions* functions_;
   int format_;
   unsigned engines_ = 0;
-  NvjpegOwned<NvjpegHandle> handle_;
+  NvjpegSharedHandle handle_;
   NvjpegOwned<NvjpegStream> headers_;
   std::vector<Slot> slots_;
   size_t next_ = 0;
@@ -81,8 +86,12 @@ class NvjpegHardware {
 
 class NvjpegHybrid {
  public:
-  static absl::StatusOr<NvjpegHybrid> Create(const NvjpegFunctions& functions, Device& device,
-                                             const JpegDecoderOptions& options);
+  // One for all threads.
+  static absl::StatusOr<NvjpegSharedHandle> MakeHandle(const NvjpegFunctions& functions,
+                                                       NvjpegMemory& memory);
+  static absl::StatusOr<NvjpegHybrid> Create(const NvjpegFunctions& functions,
+                                             NvjpegSharedHandle handle, NvjpegMemory& memory,
+                                             Device& device, const JpegDecoderOptions& options);
   absl::Status Decode(const JpegImage& image, Stream stream);
 
  private:
@@ -95,11 +104,12 @@ class NvjpegHybrid {
     DeviceEvent done;
   };
 
-  explicit NvjpegHybrid(const NvjpegFunctions& functions) : functions_(&functions) {}
-  absl::Status AddPage(Device& device, const std::atomic<bool>* stop);
+  NvjpegHybrid(const NvjpegFunctions& functions, NvjpegSharedHandle handle)
+      : functions_(&functions), handle_(std::move(handle)) {}
+  absl::Status AddPage(NvjpegMemory& memory, Device& device, const std::atomic<bool>* stop);
 
   const NvjpegFunctions* functions_;
-  NvjpegOwned<NvjpegHandle> handle_;
+  NvjpegSharedHandle handle_;
   NvjpegOwned<NvjpegDecoder> decoder_;
   NvjpegOwned<NvjpegParams> params_;
   std::vector<Page> pages_;

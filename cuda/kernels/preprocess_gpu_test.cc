@@ -1,5 +1,5 @@
 // On a GPU: the kernel's bytes are those of PreprocessOnHost; and its speed beside a copy on the
-// device. It fails where there is no GPU. cuda/carry.sh takes it to another machine.
+// device. It fails where there is no GPU. cuda/gpu_check/pack takes it to another machine.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 

@@ -5,6 +5,7 @@
 //   status = route->Stage(batch, buffer, payload, copies);
 //   ...                                                               // the copies are enqueued
 //   absl::StatusOr<Stream> last = route->Launch(buffer, copied);      // the batch is ready after it
+//   if (route->has_to_settle()) status = route->Settle(buffer, bad);  // later, in the same order
 //   route->End();                                                     // once
 //
 // There are three, of which one is chosen when a loader is opened:
@@ -76,6 +77,12 @@ class BatchRoute {
   // Enqueues the work on the device that follows the copies, which end with the event `copied`.
   // Returns the stream of the last piece of work.
   virtual absl::StatusOr<Stream> Launch(DeviceBuffer&, Event /*copied*/) { return copy_stream_; }
+  // Whether Settle has to be called, before the batch that was launched last is given out and
+  // before the next but one is prepared; its host batch lives until then. Others may be launched
+  // meanwhile.
+  virtual bool has_to_settle() const { return false; }
+  // Waits until it is known whether all has gone as it seemed, and repairs what has not.
+  virtual absl::Status Settle(DeviceBuffer&, std::vector<BadSample>&) { return absl::OkStatus(); }
   // Adds what the route knows.
   virtual void FillStats(DeviceLoaderStats&) const {}
   virtual void End() {}

@@ -39,7 +39,8 @@ int GpusWanted() {
   return wanted == nullptr ? 1 : std::max(std::atoi(wanted), 1);
 }
 
-// All tests use the last GPU, so that the first one stays without a context in this process.
+// All tests use the last GPU, so that the first one stays without a context in this process; with
+// one GPU, that others are left alone is not seen.
 class CudaDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -51,7 +52,6 @@ class CudaDeviceTest : public ::testing::Test {
     ASSERT_EQ(driver_.count(&gpus_), 0);
     ASSERT_GE(gpus_, GpusWanted());
     last_ = gpus_ - 1;
-    if (gpus_ < 2) GTEST_SKIP() << "one GPU: that no other is touched cannot be seen";
     device_ = *OpenCudaDevice(last_);
   }
   void TearDown() override {
@@ -86,6 +86,12 @@ class CudaDeviceTest : public ::testing::Test {
     Check(device_->DestroyEvent(event));
     Check(device_->DestroyStream(stream));
     Check(device_->Free(memory));
+    const Stream other = *device_->CreateStream(StreamPriority::kHigh);
+    void* const of_stream = *device_->AllocateOn(other, 1000, "a test");
+    Check(device_->Fill(of_stream, 1, 1000, other));
+    Check(device_->FreeOn(other, of_stream));
+    Check(device_->Synchronize(other));
+    Check(device_->DestroyStream(other));
     EXPECT_TRUE(absl::IsResourceExhausted(device_->Allocate(size_t{1} << 50, "a test").status()));
     EXPECT_EQ(TakeLastCudaError(), 0);  // not left for the next caller
   }
@@ -126,6 +132,23 @@ TEST_F(CudaDeviceTest, AThreadsOwnChoiceStays) {
     ASSERT_EQ(driver_.pop(&mine), 0);
     EXPECT_EQ(Current(), nullptr);
   }).join();
+}
+
+// Nor does a thread that chose nothing end the capture of another one.
+TEST_F(CudaDeviceTest, AnotherThreadsCaptureGoesOn) {
+  EXPECT_TRUE(IsCaptureLeftAlone(last_, [&] {
+    const Stream stream = *device_->CreateStream(StreamPriority::kHigh);
+    const Event event = *device_->CreateEvent();
+    Check(device_->RecordEvent(event, stream));
+    EXPECT_TRUE(device_->IsDone(event).ok());
+    EXPECT_TRUE(device_->IsIdle(stream).ok());
+    EXPECT_FALSE(*device_->IsCapturing(stream));
+    void* const memory = *device_->Allocate(1000, "a test");
+    Check(device_->Synchronize(stream));
+    Check(device_->Free(memory));
+    Check(device_->DestroyEvent(event));
+    Check(device_->DestroyStream(stream));
+  }));
 }
 
 TEST_F(CudaDeviceTest, ALoaderTouchesItsGpuAlone) {

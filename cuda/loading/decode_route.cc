@@ -1,4 +1,8 @@
 // The routes of images that are decoded for the device.
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,6 +14,7 @@
 #include "cuda/device/leak.h"
 #include "cuda/loading/batch_route.h"
 #include "formats/io/status_macros.h"
+#include "readers/order/order.h"
 
 namespace shardpack {
 namespace {
@@ -24,6 +29,10 @@ class DecodeRoute : public BatchRoute {
   void End() override;
 
  protected:
+  // Puts the sample of another slot in the place of a bad one, which is noted. The slot.
+  absl::StatusOr<size_t> Substitute(DeviceBuffer& buffer, size_t slot, std::vector<BadSample>& bad);
+  void ReportCpuWork();
+
   DecodeRoute(RouteContext context, Device& decodes_on, const DeviceDecode& decode)
       : BatchRoute(std::move(context)),
         decodes_on_(decodes_on),
@@ -37,20 +46,23 @@ class DecodeRoute : public BatchRoute {
   // Made and ended on the loader's thread, on which nvJPEG's device is current.
   std::unique_ptr<DeviceDecoder> decoder_;
   std::vector<PreprocessSample> samples_;
+  std::vector<absl::Status> why_bad_;
+  // Slots with the sample of another slot, and that slot: of the batches not settled, in order.
+  using Substitutes = std::vector<std::pair<size_t, size_t>>;
+  std::deque<Substitutes> substitutes_;
+  JpegDecoderStats decoded_;
 
  private:
-  void ReportCpuWork();
   absl::Status SubstituteBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad);
-  absl::StatusOr<size_t> SubstituteFor(size_t slot, const std::string& why);
+  absl::StatusOr<size_t> SubstituteFor(const BatchInfo& info, size_t slot, const std::string& why);
 
-  std::vector<absl::Status> why_bad_;
   uint64_t bad_images_ = 0;
   bool had_engines_ = false;
-  JpegDecoderStats decoded_, reported_;
+  JpegDecoderStats reported_;
 };
 
-// Everything is on the stream of the copies: the preprocessing takes a hundredth of the time of the
-// decoding.
+// Decodes on the stream of the copies. What the engines skipped is decoded again, preprocessed and
+// put in its place before the batch is given out.
 class DecodeOnDevice final : public DecodeRoute {
  public:
   explicit DecodeOnDevice(RouteContext context)
@@ -62,11 +74,16 @@ class DecodeOnDevice final : public DecodeRoute {
     StageSamples(samples_, buffer, payload, copies);
     return absl::OkStatus();
   }
-  absl::StatusOr<Stream> Launch(DeviceBuffer& buffer, Event) override {
-    RETURN_IF_ERROR(device().Preprocess(shape().LaunchOf(buffer), copy_stream_));
-    RETURN_IF_ERROR(decoder_->Done(copy_stream_));
-    return copy_stream_;
+  // On a stream of its own, of high priority: the next batch's decoding neither waits for it nor
+  // takes its place.
+  absl::StatusOr<Stream> Launch(DeviceBuffer& buffer, Event copied) override {
+    RETURN_IF_ERROR(device().StreamWait(context_.work_stream, copied));
+    RETURN_IF_ERROR(device().Preprocess(shape().LaunchOf(buffer), context_.work_stream));
+    RETURN_IF_ERROR(decoder_->Done(context_.work_stream));
+    return context_.work_stream;
   }
+  bool has_to_settle() const override { return decoder_->has_to_check(); }
+  absl::Status Settle(DeviceBuffer& buffer, std::vector<BadSample>& bad) override;
 
  private:
   Stream DecodeStream() const override { return copy_stream_; }
@@ -96,6 +113,49 @@ class DecodeOnCpu final : public DecodeRoute {
   Stream DecodeStream() const override { return nullptr; }
 };
 
+absl::Status DecodeOnDevice::Settle(DeviceBuffer& buffer, std::vector<BadSample>& bad) {
+  std::fill(why_bad_.begin(), why_bad_.end(), absl::OkStatus());
+  Substitutes copies = std::move(substitutes_.front());
+  substitutes_.pop_front();
+  ASSIGN_OR_RETURN(const std::vector<size_t> again, decoder_->Check(copy_stream_, why_bad_));
+  if (again.empty()) return absl::OkStatus();
+  decoded_ = decoder_->stats();
+  ReportCpuWork();
+  // After the launch that has read their old pixels, whose event is recorded anew below.
+  RETURN_IF_ERROR(device().StreamWait(copy_stream_, buffer.ready));
+  const PreprocessLaunch all = shape().LaunchOf(buffer);
+  const size_t image_bytes = all.output.Bytes(all.out_width, all.out_height);
+  auto* const out = static_cast<uint8_t*>(all.out);
+  for (const size_t slot : again) {
+    if (!why_bad_[slot].ok()) continue;
+    PreprocessLaunch one = all;
+    one.samples = all.samples + slot;
+    one.count = 1;
+    one.out = out + slot * image_bytes;
+    RETURN_IF_ERROR(device().Preprocess(one, copy_stream_));
+  }
+  const auto is_new = [&](const std::pair<size_t, size_t>& copy) {
+    return std::find(again.begin(), again.end(), copy.second) != again.end();
+  };
+  copies.erase(std::remove_if(copies.begin(), copies.end(), std::not_fn(is_new)), copies.end());
+  // First what they are copied from.
+  for (const size_t slot : again) {
+    if (why_bad_[slot].ok()) continue;
+    ASSIGN_OR_RETURN(const size_t other, Substitute(buffer, slot, bad));
+    copies.insert(copies.begin(), {slot, other});
+  }
+  for (const auto& [slot, other] : copies) {
+    buffer.info.ids[slot] = buffer.info.ids[other];
+    buffer.info.labels[slot] = buffer.info.labels[other];
+    RETURN_IF_ERROR(device().CopyWithin(out + slot * image_bytes, out + other * image_bytes,
+                                        image_bytes, copy_stream_));
+    RETURN_IF_ERROR(device().CopyWithin(buffer.labels + slot, buffer.labels + other,
+                                        sizeof(int64_t), copy_stream_));
+  }
+  RETURN_IF_ERROR(device().RecordEvent(buffer.ready, copy_stream_));
+  return decoder_->CheckDone(copy_stream_);
+}
+
 absl::Status DecodeRoute::Begin(Stream copy_stream) {
   RETURN_IF_ERROR(BatchRoute::Begin(copy_stream));
   ASSIGN_OR_RETURN(decoder_, DeviceDecoder::Create(decodes_on_, decode_, &context_.stop));
@@ -115,8 +175,9 @@ absl::Status DecodeRoute::Begin(Stream copy_stream) {
 // What the device may still use is left to the end of the process.
 void DecodeRoute::End() {
   if (decoder_ == nullptr) return;
-  if (decodes_on_.lost() ||
-      !decodes_on_.WaitUntilIdle(DecodeStream(), context_.options.stop_patience)) {
+  const std::chrono::milliseconds patience = context_.options.stop_patience;
+  if (decodes_on_.lost() || !decodes_on_.WaitUntilIdle(DecodeStream(), patience) ||
+      !device().WaitUntilIdle(context_.work_stream, patience)) {
     Leak(std::move(decoder_));
   }
   decoder_.reset();
@@ -149,6 +210,11 @@ void DecodeRoute::ReportCpuWork() {
     context_.fell_back(
         absl::StrCat("the GPU's JPEG engines are not asked again: ", decoder_->backends()));
   }
+  if (before.skipped == 0 && now.skipped > 0) {
+    context_.fell_back(
+        "the GPU's JPEG engines said that they had decoded an image and had not; the CPU decodes "
+        "those");
+  }
   if (before.refused == 0 && now.refused > 0)
     context_.fell_back(absl::StrCat("the CPU decodes what nvJPEG refused: ", now.first_refusal));
   if (before.without_nvjpeg == 0 && now.without_nvjpeg > 0 && decoder_->has_hybrid())
@@ -175,7 +241,8 @@ absl::Status DecodeRoute::Prepare(const HostBatch& batch, DeviceBuffer& buffer,
 }
 
 // The next slot with an image that could be decoded.
-absl::StatusOr<size_t> DecodeRoute::SubstituteFor(size_t slot, const std::string& why) {
+absl::StatusOr<size_t> DecodeRoute::SubstituteFor(const BatchInfo& info, size_t slot,
+                                                  const std::string& why) {
   const DeviceBadImages& options = context_.options.bad_images;
   if (options.policy == BadSamples::kFail) return absl::DataLossError(why);
   if (bad_images_++ >= options.most) {
@@ -184,33 +251,42 @@ absl::StatusOr<size_t> DecodeRoute::SubstituteFor(size_t slot, const std::string
   }
   for (size_t next = 1; next < why_bad_.size(); ++next) {
     const size_t other = (slot + next) % why_bad_.size();
-    if (why_bad_[other].ok() && samples_[other].pixels != nullptr) return other;
+    if (why_bad_[other].ok() && info.ids[other] != kPaddingId) return other;
   }
   return absl::DataLossError(
       absl::StrCat("no image of a batch can be decoded; one of them: ", why));
 }
 
-absl::Status DecodeRoute::SubstituteBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad) {
+absl::StatusOr<size_t> DecodeRoute::Substitute(DeviceBuffer& buffer, size_t slot,
+                                               std::vector<BadSample>& bad) {
   BatchInfo& info = buffer.info;
   const size_t slots = why_bad_.size();
-  for (size_t slot = 0; slot < slots; ++slot) {
-    if (why_bad_[slot].ok()) continue;
-    const uint64_t bad_id = info.ids[slot];
-    const std::string why =
-        absl::StrCat(context_.describe(bad_id), ": ", std::string(why_bad_[slot].message()));
-    ASSIGN_OR_RETURN(const size_t other, SubstituteFor(slot, why));
-    samples_[slot] = samples_[other];
-    info.ids[slot] = info.ids[other];
-    info.labels[slot] = info.labels[other];
-    // The Loader may have put this one in the place of another.
-    SampleStatus& status = info.status[slot];
-    const bool again = status.state == SampleState::kSubstituted;
-    status = {SampleState::kSubstituted, again ? status.wanted_id : bad_id, why};
-    for (size_t field = 0; field * slots < buffer.fields.size(); ++field) {
-      buffer.fields[field * slots + slot] = buffer.fields[field * slots + other];
-    }
-    bad.push_back({info.epoch, info.step, bad_id, why});
+  const uint64_t bad_id = info.ids[slot];
+  const std::string why =
+      absl::StrCat(context_.describe(bad_id), ": ", std::string(why_bad_[slot].message()));
+  ASSIGN_OR_RETURN(const size_t other, SubstituteFor(info, slot, why));
+  info.ids[slot] = info.ids[other];
+  info.labels[slot] = info.labels[other];
+  // The Loader may have put this one in the place of another.
+  SampleStatus& status = info.status[slot];
+  const bool again = status.state == SampleState::kSubstituted;
+  status = {SampleState::kSubstituted, again ? status.wanted_id : bad_id, why};
+  for (size_t field = 0; field * slots < buffer.fields.size(); ++field) {
+    buffer.fields[field * slots + slot] = buffer.fields[field * slots + other];
   }
+  bad.push_back({info.epoch, info.step, bad_id, why});
+  return other;
+}
+
+absl::Status DecodeRoute::SubstituteBadImages(DeviceBuffer& buffer, std::vector<BadSample>& bad) {
+  Substitutes substitutes;
+  for (size_t slot = 0; slot < why_bad_.size(); ++slot) {
+    if (why_bad_[slot].ok()) continue;
+    ASSIGN_OR_RETURN(const size_t other, Substitute(buffer, slot, bad));
+    samples_[slot] = samples_[other];
+    substitutes.emplace_back(slot, other);
+  }
+  if (decoder_->has_to_check()) substitutes_.push_back(std::move(substitutes));
   return absl::OkStatus();
 }
 

@@ -53,6 +53,15 @@ DeviceTensor PixelTensor(const Device& device, void* data, const OutputFormat& f
   return tensor;
 }
 
+absl::Status CheckNotCapturing(Device& device, Stream stream) {
+  ASSIGN_OR_RETURN(const bool capturing, device.IsCapturing(stream));
+  if (!capturing) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the stream captures a graph, which cannot wait for a batch: wait before the capture, or "
+      "copy "
+      "each batch to the graph's memory between its launches (NextInto)");
+}
+
 DeviceBatch::DeviceBatch(std::shared_ptr<DeviceBuffers> buffers, DeviceBuffer& buffer,
                          std::optional<DeviceTensor> pixels, bool labels)
     : buffers_(std::move(buffers)), buffer_(&buffer), pixels_(pixels) {
@@ -91,6 +100,7 @@ absl::Status DeviceBatch::Check() const {
 
 absl::Status DeviceBatch::WaitOn(Stream stream) {
   RETURN_IF_ERROR(Check());
+  RETURN_IF_ERROR(CheckNotCapturing(buffers_->device(), stream));
   RETURN_IF_ERROR(buffers_->device().StreamWait(stream, buffer_->ready));
   last_stream_ = stream;
   return absl::OkStatus();
@@ -107,6 +117,9 @@ void DeviceBatch::GiveBack() {
   if (buffers_ == nullptr) return;
   const std::shared_ptr<DeviceBuffers> buffers = std::move(buffers_);
   buffers_ = nullptr;
+  // A collector's thread has another stream of this name; the legacy stream is behind those of all
+  // threads.
+  if (last_stream_ == ThreadStream()) last_stream_ = LegacyStream();
   // In a forked child nothing of the device is touched.
   if (buffers->InOwnProcess()) (void)buffers->GiveBack(*buffer_, last_stream_);
 }

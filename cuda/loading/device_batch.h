@@ -6,16 +6,17 @@
 //
 // Its memory is written again after Release, or after the batch is destroyed: then it counts as
 // used until what was enqueued by that time on the stream of the last WaitOn (without one, as never
-// used). Call neither within the capture of a graph. A consumer with several streams makes the last
-// one wait for the others first. The streams of WaitOn exist until then. After Release neither the
-// tensors nor info() may be used any more.
+// used; of a per-thread default stream, which another thread does not find, on the legacy one).
+// While that stream captures a graph, the memory stays in use until the capture ends. A consumer
+// with several streams makes the last one wait for the others first. The streams of WaitOn exist
+// until then. After Release neither the tensors nor info() may be used any more.
 //
 // Lifetime: move-only; may outlive the loader, not the device.
 //
 // Thread-safety: one thread at a time.
 //
-// Errors: FailedPrecondition after Release and in a forked child; Unavailable on a lost device;
-// those of the calls.
+// Errors: FailedPrecondition after Release, in a forked child, and from WaitOn for a stream that
+// captures a graph; Unavailable on a lost device; those of the calls.
 //
 // Units: bytes; shapes in elements, rows without gaps.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_BATCH_H_
@@ -52,6 +53,9 @@ struct DeviceTensor {
 // The shape is {slots, height, width, channels}, or {slots, channels, height, width}.
 DeviceTensor PixelTensor(const Device& device, void* data, const OutputFormat& format,
                          uint32_t slots, uint32_t height, uint32_t width, uint32_t channels);
+
+// FailedPrecondition while the stream captures a graph.
+absl::Status CheckNotCapturing(Device& device, Stream stream);
 
 class DeviceBatch {
  public:

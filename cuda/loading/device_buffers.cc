@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::string_view kEncodedBytes = "a batch's encoded bytes";
 
+// How often something is asked that no event tells.
+constexpr std::chrono::microseconds kLook{200};
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(Device& device,
@@ -97,11 +100,15 @@ bool DeviceBuffers::Idle(const DeviceBuffer& buffer) const {
 DeviceBuffers::~DeviceBuffers() {
   if (!InOwnProcess()) return;
   const auto deadline = std::chrono::steady_clock::now() + patience_;
+  while (!device_.lost() && !ReturnCaptured()) {
+    if (std::chrono::steady_clock::now() >= deadline) return;
+    std::this_thread::sleep_for(kLook);
+  }
   for (const auto& buffer : all_) {
     while (!device_.lost() && !Idle(*buffer)) {
       // Freeing would wait forever.
       if (std::chrono::steady_clock::now() >= deadline) return;
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      std::this_thread::sleep_for(kLook);
     }
   }
   FreeAll();
@@ -110,6 +117,7 @@ DeviceBuffers::~DeviceBuffers() {
 DeviceBuffer* DeviceBuffers::TryTake() { return Take(std::chrono::microseconds(0)); }
 
 DeviceBuffer* DeviceBuffers::Take(std::chrono::microseconds for_at_most) {
+  if (!ReturnCaptured()) for_at_most = std::min(for_at_most, kLook);
   std::unique_lock lock(mutex_);
   if (free_.empty() && for_at_most.count() > 0) {
     returned_.wait_for(lock, for_at_most, [this] { return poked_ || !free_.empty(); });
@@ -186,6 +194,13 @@ absl::Status DeviceBuffers::GiveBack(DeviceBuffer& buffer, std::optional<Stream>
   absl::Status status;
   bool recorded = false;
   if (stream && !device_.lost()) {
+    // If that cannot be asked, the event cannot be recorded either.
+    const absl::StatusOr<bool> capturing = device_.IsCapturing(*stream);
+    if (capturing.ok() && *capturing) {
+      const std::lock_guard lock(mutex_);
+      captured_.emplace_back(&buffer, *stream);
+      return absl::OkStatus();
+    }
     status = device_.RecordEvent(buffer.released, *stream);
     recorded = status.ok();
     // Without the event the host itself must wait for the stream.
@@ -203,6 +218,18 @@ absl::Status DeviceBuffers::GiveBack(DeviceBuffer& buffer, std::optional<Stream>
   }
   returned_.notify_all();
   return status;
+}
+
+// False while there are some whose capture has not ended.
+bool DeviceBuffers::ReturnCaptured() {
+  std::vector<std::pair<DeviceBuffer*, Stream>> captured;
+  {
+    const std::lock_guard lock(mutex_);
+    captured.swap(captured_);
+  }
+  for (const auto& [buffer, stream] : captured) (void)GiveBack(*buffer, stream);
+  const std::lock_guard lock(mutex_);
+  return captured_.empty();
 }
 
 std::string DeviceBuffers::Holders() const {

@@ -6,7 +6,8 @@
 //   absl::Status status = (*buffers)->GiveBack(buffer, stream);  // used until what runs there now
 //
 // A buffer that is given back is taken again at once: what fills it is enqueued after the events
-// Dependencies(buffer), when its last use is over. The host waits for none of them.
+// Dependencies(buffer), when its last use is over. The host waits for none of them. A buffer that
+// is given back on a stream that captures a graph stays held until the capture ends.
 //
 // Lifetime: shared by a loader and its batches; the device outlives it. The destructor waits for
 // the last uses for `patience` at most, then leaves the memory to the end of the process.
@@ -30,6 +31,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -124,6 +126,7 @@ class DeviceBuffers {
   void FreeOne(DeviceBuffer& buffer);
   void FreeAll();
   bool Idle(const DeviceBuffer& buffer) const;
+  bool ReturnCaptured();
 
   Device& device_;
   DeviceBufferSpec spec_;
@@ -134,6 +137,8 @@ class DeviceBuffers {
   bool poked_ = false;
   std::vector<std::unique_ptr<DeviceBuffer>> all_;
   std::deque<DeviceBuffer*> free_;  // in the order in which they came back
+  // Given back on a stream that captured a graph: no event could be recorded.
+  std::vector<std::pair<DeviceBuffer*, Stream>> captured_;
   uint64_t device_bytes_ = 0, shrinks_ = 0, growths_ = 0;
 };
 

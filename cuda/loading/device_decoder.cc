@@ -38,6 +38,7 @@ absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
                          .threads = options.threads > 0 ? options.threads : AvailableCores(),
                          .max_pixels = options.max_pixels,
                          .max_scans = options.max_scans,
+                         .nvjpeg_bytes = options.nvjpeg_bytes,
                          .stop = stop});
   return made;
 }
@@ -62,6 +63,7 @@ absl::Status DeviceDecoder::Reserve(Piece& piece, size_t bytes) {
   if (piece.memory != nullptr) {
     ++growths_;
     piece.bytes = 0;
+    piece.unpainted = false;
     RETURN_IF_ERROR(device_.Free(std::exchange(piece.memory, nullptr)));
   }
   // A quarter more, so that batches that differ a little do not each allocate; exactly what the
@@ -123,7 +125,11 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
     }
     const auto [width, height] = SizeOf(*info, options_.orient);
     const size_t pitch_bytes = size_t{width} * options_.channels;
-    images_.push_back({.file = file, .info = *info, .out = nullptr, .pitch_bytes = pitch_bytes});
+    images_.push_back({.file = file,
+                       .info = *info,
+                       .out = nullptr,
+                       .pitch_bytes = pitch_bytes,
+                       .id = batch.ids()[slot]});
     slots_.push_back({.slot = slot, .offset = bytes, .id = batch.ids()[slot]});
     bytes += DeviceAligned(pitch_bytes * height);
   }
@@ -133,6 +139,9 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
   // Both at first, when the device has the most memory left.
   Piece& other = pieces_[(piece_ + 1) % pieces_.size()];
   if (status.ok() && other.memory == nullptr) status = Reserve(other, bytes);
+  for (Piece* each : {&piece, &other}) {
+    if (status.ok() && decoder_->has_hardware()) status = each->skipped.Reserve(batch.size());
+  }
   return status;
 }
 
@@ -142,7 +151,23 @@ absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> sa
     images_[i].out = static_cast<uint8_t*>(pieces_[piece_].memory) + slots_[i].offset;
   }
   results_.assign(images_.size(), {});
+  Piece& piece = pieces_[piece_];
+  if (decoder_->has_hardware() && !piece.unpainted) {
+    // Memory that is new; the engines do not wait for the stream.
+    RETURN_IF_ERROR(Unpaint(piece, stream));
+    RETURN_IF_ERROR(piece.read.Wait());
+  }
+  piece.unpainted = false;
   RETURN_IF_ERROR(decoder_->Decode(images_, stream, results_));
+  std::vector<SlotImage> by_engines;
+  for (size_t i = 0; i < images_.size(); ++i) {
+    if (results_[i].way == JpegWay::kHardware) by_engines.push_back({images_[i], slots_[i].slot});
+  }
+  has_to_check_ = !by_engines.empty();
+  if (has_to_check_) {
+    RETURN_IF_ERROR(piece.skipped.Look(piece.memory, std::move(by_engines), stream));
+    checks_.push_back(piece_);
+  }
   std::fill(samples.begin(), samples.end(), PreprocessSample());
   for (size_t i = 0; i < images_.size(); ++i) {
     const DecodedSlot& at = slots_[i];
@@ -157,7 +182,35 @@ absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> sa
 absl::Status DeviceDecoder::Done(Stream stream) {
   Piece& piece = pieces_[piece_];
   piece_ = (piece_ + 1) % pieces_.size();
+  if (decoder_->has_hardware()) return Unpaint(piece, stream);
   return piece.read.Record(stream);
 }
+
+// By the time that the host waits for the piece to be read it is filled: engines do not wait.
+absl::Status DeviceDecoder::Unpaint(Piece& piece, Stream stream) {
+  if (piece.bytes > 0) RETURN_IF_ERROR(device_.Fill(piece.memory, kUnpainted, piece.bytes, stream));
+  piece.unpainted = true;
+  return piece.read.Record(stream);
+}
+
+absl::StatusOr<std::vector<size_t>> DeviceDecoder::Check(Stream stream,
+                                                         std::span<absl::Status> why) {
+  std::vector<size_t> again;
+  checked_ = checks_.front();
+  checks_.pop_front();
+  ASSIGN_OR_RETURN(const std::vector<SkippedImage> found, pieces_[checked_].skipped.Find());
+  for (const SkippedImage& one : found) {
+    JpegResult result;
+    bool skipped = false;
+    RETURN_IF_ERROR(
+        decoder_->DecodeSkipped(one.at.image, one.unpainted, stream, &result, &skipped));
+    if (!skipped) continue;
+    why[one.at.slot] = std::move(result.status);
+    again.push_back(one.at.slot);
+  }
+  return again;
+}
+
+absl::Status DeviceDecoder::CheckDone(Stream stream) { return Unpaint(pieces_[checked_], stream); }
 
 }  // namespace shardpack

@@ -4,19 +4,21 @@
 //   auto decoder = DeviceDecoder::Create(device, decode, &stop);
 //   absl::Status status = (*decoder)->Prepare(batch, 0, why);     // room for it
 //   status = (*decoder)->Decode(stream, samples, why);
-//   ...                                     // enqueued on the stream: what reads samples[i].pixels
-//   status = (*decoder)->Done(stream);
+//   ...                                     // enqueued behind it: what reads samples[i].pixels
+//   status = (*decoder)->Done(stream);      // of what reads them
+//   if ((*decoder)->has_to_check()) again = (*decoder)->Check(stream, why);
 //
 // Images are decoded whole by JpegDecoder (cuda/jpeg/jpeg_decoder.h) into one of two pieces of
 // device memory, which grow when a batch needs more than any before; crops and flips are those that
 // the Loader would choose (images/augment/crop.h: a function of seed, epoch and id). The result
 // differs from that of the Loader's own decoding if that decodes a JPEG at a smaller scale. The
 // host waits until the piece's last batch was read, since the engines do not
-// (cuda/jpeg/nvjpeg_backends.h).
+// (cuda/jpeg/nvjpeg_backends.h). Nor do they always write what they say (skipped_images.h): a piece
+// is filled with kUnpainted before, and Check decodes again on the CPU what they skipped.
 //
 // Lifetime: the device outlives it; the batch lives until the stream has run.
 //
-// Thread-safety: one thread at a time, one that entered the device, always with the same stream.
+// Thread-safety: one thread at a time, one that entered the device, always with the same streams.
 //
 // Errors: those of an image in `why`, its sample without pixels; ResourceExhausted from Prepare,
 // which may be called again; all others are the device's, or Cancelled by `stop`.
@@ -28,6 +30,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +42,7 @@
 #include "cuda/device/device_event.h"
 #include "cuda/dynload/nvjpeg_library.h"
 #include "cuda/jpeg/jpeg_decoder.h"
+#include "cuda/loading/skipped_images.h"
 #include "images/augment/crop.h"
 #include "readers/loading/host_batch.h"
 
@@ -53,6 +57,7 @@ struct DeviceDecode {
   uint32_t max_scans = JpegDecoderOptions().max_scans;    // of a progressive JPEG
   int threads = 0;  // for what the GPU's engines do not take; 0: the cores this process may use
   bool use_hardware = true, use_hybrid = true;
+  uint64_t nvjpeg_bytes = JpegDecoderOptions().nvjpeg_bytes;  // on the device, of nvJPEG itself
   // nullptr: NvjpegLibrary::Open, if the device is a GPU.
   const NvjpegFunctions* nvjpeg = nullptr;
 };
@@ -72,22 +77,35 @@ class DeviceDecoder {
   absl::Status Decode(Stream stream, std::span<PreprocessSample> samples,
                       std::span<absl::Status> why);
   absl::Status Done(Stream stream);
+  // Whether the batch that was decoded last has to be checked, before the next but one.
+  bool has_to_check() const { return has_to_check_; }
+  // Of the oldest batch that was not; its files are still there. Waits for its decoding. What the
+  // CPU then decodes is enqueued on `stream`, and those slots are the result, in `why` those that
+  // it cannot decode. After what reads them again: CheckDone.
+  absl::StatusOr<std::vector<size_t>> Check(Stream stream, std::span<absl::Status> why);
+  absl::Status CheckDone(Stream stream);
 
   JpegDecoderStats stats() const { return decoder_->stats(); }
   bool has_hardware() const { return decoder_->has_hardware(); }
   bool has_hybrid() const { return decoder_->has_hybrid(); }
   // JpegDecoder::backends, or why there is no nvJPEG.
   std::string backends() const;
-  uint64_t memory_bytes() const { return pieces_[0].bytes + pieces_[1].bytes; }
+  // nvJPEG's included.
+  uint64_t memory_bytes() const {
+    return pieces_[0].bytes + pieces_[1].bytes + decoder_->stats().nvjpeg_bytes;
+  }
   uint64_t growths() const { return growths_; }  // after the first allocation of a piece
 
  private:
   // Images of one batch, until the preprocessing has read them.
   struct Piece {
-    Piece(Device& device, const std::atomic<bool>* stop) : read(device, stop) {}
+    Piece(Device& device, const std::atomic<bool>* stop)
+        : read(device, stop), skipped(device, stop) {}
     void* memory = nullptr;
     size_t bytes = 0;
+    bool unpainted = false;  // filled, when `read` is done
     DeviceEvent read;
+    SkippedImages skipped;
   };
   // An image of the batch: its slot, and the offset of its pixels in the piece.
   struct DecodedSlot {
@@ -98,6 +116,7 @@ class DeviceDecoder {
   DeviceDecoder(Device& device, const DeviceDecode& options, const std::atomic<bool>* stop)
       : device_(device), options_(options), pieces_{Piece(device, stop), Piece(device, stop)} {}
   absl::Status Reserve(Piece& piece, size_t bytes);
+  absl::Status Unpaint(Piece& piece, Stream stream);
   PreprocessSample SampleOf(const JpegImage& image, const SampleIdentity& identity) const;
 
   Device& device_;
@@ -105,7 +124,10 @@ class DeviceDecoder {
   std::optional<NvjpegLibrary> library_;
   std::string why_no_library_;
   std::array<Piece, 2> pieces_;
-  size_t piece_ = 0;  // the next one
+  size_t piece_ = 0;           // the next one
+  bool has_to_check_ = false;  // the one before
+  std::deque<size_t> checks_;  // pieces
+  size_t checked_ = 0;         // the last of them
   uint64_t growths_ = 0;
   std::unique_ptr<JpegDecoder> decoder_;
   // For one batch.

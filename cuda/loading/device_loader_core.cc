@@ -100,7 +100,8 @@ absl::Status DeviceLoader::Core::Open(const Interrupted& interrupted) {
   const HostBatch& batch = **first_->batch;
   ASSIGN_OR_RETURN(BatchShape shape, BatchShape::Of(batch, options_));
   shape_.emplace(std::move(shape));
-  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream());
+  // The preprocessing is short, and the batch waits for it.
+  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream(StreamPriority::kHigh));
   RETURN_IF_ERROR(MakeRoute(batch));
   CheckPinned(batch);
   layout_.emplace(shape_->slots, route_->payload_bytes());
@@ -218,7 +219,8 @@ absl::Status DeviceLoader::Core::UploadAll() {
     // While a copy runs, one more waits; with more the Loader would lack memory to read ahead, or
     // allocate some.
     RETURN_IF_ERROR(WaitForUploads());
-    Taken taken = first_ ? *std::exchange(first_, std::nullopt) : TakeFromLoader();
+    ASSIGN_OR_RETURN(Taken taken, TakeNext());
+    if (!taken.batch.ok() || !taken.batch->has_value()) RETURN_IF_ERROR(SettleLast());
     RETURN_IF_ERROR(taken.batch.status());
     if (taken.batch->has_value()) {
       RETURN_IF_ERROR(UploadOne(std::move(taken)));
@@ -251,10 +253,56 @@ void DeviceLoader::Core::Deliver(Ready ready) {
   ready_.notify_all();
 }
 
+// Only while the Loader has the next batch at hand may the last one stay unsettled: nobody waits
+// for it longer than for its own work.
+absl::StatusOr<DeviceLoader::Core::Taken> DeviceLoader::Core::TakeNext() {
+  if (first_) return *std::exchange(first_, std::nullopt);
+  if (!unsettled_) return TakeFromLoader();
+  Taken taken{.batch = loader_.NextWithin(milliseconds(0)), .after = {}, .bad = {}};
+  if (absl::IsDeadlineExceeded(taken.batch.status())) {
+    RETURN_IF_ERROR(SettleLast());
+    return TakeFromLoader();
+  }
+  taken.after = loader_.cursor();
+  taken.bad = loader_.TakeBadSamples();
+  return taken;
+}
+
 absl::Status DeviceLoader::Core::UploadOne(Taken taken) {
-  ASSIGN_OR_RETURN(DeviceBuffer * buffer, WaitForBuffer());
-  RETURN_IF_ERROR(Enqueue(**std::move(taken.batch), *buffer, taken.bad));
-  Deliver({.buffer = buffer, .after = taken.after, .bad = std::move(taken.bad)});
+  DeviceBuffer* buffer = buffers_->TryTake();
+  if (buffer == nullptr) {
+    RETURN_IF_ERROR(SettleLast());  // for which the consumer may be waiting
+    ASSIGN_OR_RETURN(buffer, WaitForBuffer());
+  }
+  auto batch = std::make_shared<HostBatch>(**std::move(taken.batch));
+  const absl::Status enqueued = Enqueue(batch, *buffer, taken.bad);
+  // The one before, which goes first whatever became of this one.
+  RETURN_IF_ERROR(SettleLast());
+  RETURN_IF_ERROR(enqueued);
+  Ready ready{.buffer = buffer, .after = taken.after, .bad = std::move(taken.bad)};
+  if (route_->has_to_settle()) {
+    unsettled_ = Unsettled{std::move(ready), std::move(batch)};
+  } else {
+    Deliver(std::move(ready));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceLoader::Core::SettleLast() {
+  if (!unsettled_) return absl::OkStatus();
+  Unsettled last = *std::exchange(unsettled_, std::nullopt);
+  {
+    const std::lock_guard lock(mutex_);
+    SetDoing(Doing::kDecode);
+  }
+  const absl::Status settled = route_->Settle(*last.ready.buffer, last.ready.bad);
+  {
+    const std::lock_guard lock(mutex_);
+    SetDoing(Doing::kLoader);
+    route_->FillStats(stats_);
+  }
+  RETURN_IF_ERROR(settled);
+  Deliver(std::move(last.ready));
   return absl::OkStatus();
 }
 
@@ -299,8 +347,9 @@ absl::Status DeviceLoader::Core::WaitForUploads() {
   return status;
 }
 
-absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
+absl::Status DeviceLoader::Core::Enqueue(std::shared_ptr<HostBatch> shared, DeviceBuffer& buffer,
                                          std::vector<BadSample>& bad) {
+  const HostBatch& batch = *shared;
   if (batch.size() != shape_->slots) {
     return absl::InternalError(
         absl::StrCat("a batch of ", batch.size(), " slots, not ", shape_->slots));
@@ -315,7 +364,7 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
     CopySlabs(batch, shape_->decoded_field, buffer, copies);
   }
   if (absl::Status prepared = Prepare(batch, buffer, bad); !prepared.ok()) {
-    uploader_->KeepUntilIdle(std::move(batch));  // work that is under way may still read it
+    uploader_->KeepUntilIdle(std::move(shared));  // work that is under way may still read it
     return prepared;
   }
   const std::span<std::byte> staging = uploader_->staging();
@@ -324,7 +373,7 @@ absl::Status DeviceLoader::Core::Enqueue(HostBatch batch, DeviceBuffer& buffer,
   }
   RETURN_IF_ERROR(route_->Stage(batch, buffer, layout_->Payload(staging), copies));
   ASSIGN_OR_RETURN(const Event copied,
-                   uploader_->Upload(std::move(batch), copies, buffers_->Dependencies(buffer)));
+                   uploader_->Upload(std::move(shared), copies, buffers_->Dependencies(buffer)));
   ASSIGN_OR_RETURN(const Stream last, route_->Launch(buffer, copied));
   RETURN_IF_ERROR(device_.RecordEvent(buffer.ready, last));
   buffer.was_ready = true;
@@ -449,6 +498,7 @@ absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::Core::NextInto(const Devi
     return absl::InvalidArgumentError(absl::StrCat("the target has ", target.pixel_bytes,
                                                    " bytes, a batch ", shape_->pixel_bytes));
   }
+  RETURN_IF_ERROR(CheckNotCapturing(device_, stream));
   ASSIGN_OR_RETURN(std::optional<DeviceBatch> batch, Next(nullptr, AskAt::max()));
   if (!batch.has_value()) return std::nullopt;
   absl::Status status = batch->WaitOn(stream);

@@ -58,6 +58,11 @@ class DeviceLoader::Core {
     Cursor after;
     std::vector<BadSample> bad;
   };
+  // A batch that is launched and not settled (BatchRoute), with what it was made of.
+  struct Unsettled {
+    Ready ready;
+    std::shared_ptr<HostBatch> batch;
+  };
   // What the thread is waiting for.
   enum class Doing : uint8_t { kLoader, kBuffer, kCopy, kDecode, kQueue };
 
@@ -71,10 +76,13 @@ class DeviceLoader::Core {
 
   // On the thread.
   absl::Status UploadAll();  // returns why it ended
+  absl::StatusOr<Taken> TakeNext();
   absl::Status UploadOne(Taken taken);
+  absl::Status SettleLast();
   absl::StatusOr<DeviceBuffer*> WaitForBuffer();
   absl::Status WaitForUploads();
-  absl::Status Enqueue(HostBatch batch, DeviceBuffer& buffer, std::vector<BadSample>& bad);
+  absl::Status Enqueue(std::shared_ptr<HostBatch> shared, DeviceBuffer& buffer,
+                       std::vector<BadSample>& bad);
   absl::Status Prepare(const HostBatch& batch, DeviceBuffer& buffer, std::vector<BadSample>& bad);
   void Deliver(Ready ready);
   void Fail(const absl::Status& status);
@@ -96,6 +104,7 @@ class DeviceLoader::Core {
   std::unique_ptr<BatchRoute> route_;
   std::optional<StagingLayout> layout_;
   std::unique_ptr<Uploader> uploader_;
+  std::optional<Unsettled> unsettled_;  // of the thread
 
   mutable std::mutex mutex_;
   std::condition_variable ready_, room_;

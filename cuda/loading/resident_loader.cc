@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -129,7 +130,9 @@ absl::Status ResidentLoader::Core::FillFrom(Loader& loader, const Interrupted& i
     std::copy_n(batch->labels().begin(), images, labels_.begin() + static_cast<ptrdiff_t>(ids[0]));
     const UploadCopy copy{batch->pixels()->bytes.data(), table_ + ids[0] * image_bytes_,
                           images * image_bytes_};
-    RETURN_IF_ERROR(uploader_->Upload(*std::move(batch), std::span(&copy, 1), {}).status());
+    RETURN_IF_ERROR(
+        uploader_->Upload(std::make_shared<HostBatch>(*std::move(batch)), std::span(&copy, 1), {})
+            .status());
   }
 }
 
@@ -178,7 +181,7 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
     step_ = at_end ? 0 : cursor->step;
   }
   RETURN_IF_ERROR(Reserve());
-  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream());
+  ASSIGN_OR_RETURN(work_stream_, device_.CreateStream(StreamPriority::kHigh));
   ASSIGN_OR_RETURN(buffers_,
                    DeviceBuffers::Create(
                        device_, {.buffers = options_.buffers,
@@ -287,7 +290,7 @@ absl::Status ResidentLoader::Core::Enqueue(DeviceBuffer& buffer) {
     copies.push_back({payload, buffer.samples, slots_ * sizeof(PreprocessSample)});
   }
   ASSIGN_OR_RETURN(const Event copied,
-                   uploader_->Upload(std::nullopt, copies, buffers_->Dependencies(buffer)));
+                   uploader_->Upload(nullptr, copies, buffers_->Dependencies(buffer)));
   RETURN_IF_ERROR(device_.StreamWait(*work_stream_, copied));
   absl::Status status = Launch(buffer);
   if (status.ok()) status = device_.RecordEvent(buffer.ready, *work_stream_);

@@ -27,7 +27,7 @@ Uploader::~Uploader() {
   const bool unused = !stream_ || in_flight_ == 0;
   const bool idle = !device_.lost() && (unused || device_.WaitUntilIdle(*stream_, patience_));
   for (Slot& slot : slots_) {
-    if (!idle && slot.batch) Leak(*std::move(slot.batch));
+    if (!idle && slot.batch != nullptr) Leak(std::move(slot.batch));
     if (idle && !device_.lost()) {
       (void)device_.DestroyEvent(slot.event);
       if (!slot.staging.empty()) memory_.Free(slot.staging);
@@ -52,7 +52,7 @@ absl::Status Uploader::Reclaim() {
 
 std::span<std::byte> Uploader::staging() { return NextSlot().staging; }
 
-absl::StatusOr<Event> Uploader::Upload(std::optional<HostBatch> batch,
+absl::StatusOr<Event> Uploader::Upload(std::shared_ptr<HostBatch> batch,
                                        std::span<const UploadCopy> copies,
                                        std::span<const Event> dependencies) {
   Slot& slot = NextSlot();
@@ -65,7 +65,7 @@ absl::StatusOr<Event> Uploader::Upload(std::optional<HostBatch> batch,
   return slot.event;
 }
 
-void Uploader::KeepUntilIdle(HostBatch batch) {
+void Uploader::KeepUntilIdle(std::shared_ptr<HostBatch> batch) {
   Slot& slot = NextSlot();
   ++in_flight_;
   slot.batch = std::move(batch);

@@ -62,18 +62,18 @@ class Uploader {
   // Memory of the next upload. Not while full().
   std::span<std::byte> staging();
   // Enqueues the copies after the events `dependencies`, and then the event of the slot, which is
-  // the result; the slot's next use records it again. `batch` may be nullopt. Not while full().
-  absl::StatusOr<Event> Upload(std::optional<HostBatch> batch, std::span<const UploadCopy> copies,
+  // the result; the slot's next use records it again. `batch` may be nullptr. Not while full().
+  absl::StatusOr<Event> Upload(std::shared_ptr<HostBatch> batch, std::span<const UploadCopy> copies,
                                std::span<const Event> dependencies);
   // Keeps a batch that work on the stream may still read, without copying it. Not while full().
-  void KeepUntilIdle(HostBatch batch);
+  void KeepUntilIdle(std::shared_ptr<HostBatch> batch);
   uint64_t uploaded_bytes() const { return uploaded_bytes_; }
   uint64_t uploads() const { return uploads_; }
   void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
 
  private:
   struct Slot {
-    std::optional<HostBatch> batch;
+    std::shared_ptr<HostBatch> batch;
     std::span<std::byte> staging;
     Event event = nullptr;
     bool has_event = true;  // else the stream itself is asked: no event was recorded

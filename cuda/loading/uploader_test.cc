@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <memory>
 
 #include "cuda/loading/pinned_memory.h"
 #include "cuda/testing/fake_device.h"
@@ -27,7 +28,7 @@ class UploaderTest : public ::testing::Test {
   absl::Status Upload(char value, std::span<const Event> dependencies = {}) {
     std::memset(uploader_->staging().data(), value, 64);
     const UploadCopy copy{uploader_->staging().data(), to_, 64};
-    return uploader_->Upload(std::nullopt, std::span(&copy, 1), dependencies).status();
+    return uploader_->Upload(nullptr, std::span(&copy, 1), dependencies).status();
   }
   void WaitForUploads() { EXPECT_TRUE(fake_.Synchronize(uploader_->stream()).ok()); }
 
@@ -86,7 +87,7 @@ TEST_F(UploaderTest, ABatchThatIsNotUploadedIsKeptUntilTheStreamIsIdle) {
   Loader loader = data.Open(memory, data.Options());
   fake_.Hold();
   EXPECT_TRUE(fake_.Fill(to_, 1, 64, uploader_->stream()).ok());
-  uploader_->KeepUntilIdle(**loader.Next());
+  uploader_->KeepUntilIdle(std::make_shared<HostBatch>(**loader.Next()));
   EXPECT_TRUE(uploader_->Reclaim().ok());
   EXPECT_EQ(uploader_->in_flight(), 1u) << "the stream may still read the batch";
   fake_.LetGo();

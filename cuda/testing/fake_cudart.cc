@@ -6,8 +6,11 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -34,6 +37,8 @@ std::array<Gpu, kGpus>& Gpus() {
 std::atomic<int> start_error{0}, driver_version{13000};
 thread_local std::vector<Gpu*> contexts;  // the last one is current
 thread_local cudaError_t last_error = cudaSuccess;
+thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
+std::atomic<bool> captures{false}, capture_broken{false};  // in another thread, in the global mode
 
 // As the runtime does it in a thread that has chosen nothing.
 Gpu& Here() {
@@ -68,6 +73,14 @@ cudaError_t KeepDone(const absl::StatusOr<bool>& done) {
 
 FakeDevice& Current() { return Here().device; }
 
+// Calls that could be wrong within a capture, as the runtime treats them: it takes those of all
+// threads for a part of it whose mode does not say otherwise.
+cudaError_t Unsafe() {
+  if (!captures.load() || capture_mode == cudaStreamCaptureModeRelaxed) return cudaSuccess;
+  capture_broken.store(true);
+  return Keep(cudaErrorStreamCaptureUnsupported);
+}
+
 Stream Of(cudaStream_t stream) { return reinterpret_cast<Stream>(stream); }
 Event Of(cudaEvent_t event) { return reinterpret_cast<Event>(event); }
 
@@ -86,6 +99,14 @@ std::vector<std::string> GpuMisuses() {
 }
 
 int TakeLastCudaError() { return cudaGetLastError(); }
+
+bool IsCaptureLeftAlone(int, const std::function<void()>& others) {
+  capture_broken.store(false);
+  captures.store(true);
+  std::thread(others).join();
+  captures.store(false);
+  return !capture_broken.load();
+}
 
 void FailCudaStart(int code, int driver) {
   start_error.store(code);
@@ -160,7 +181,7 @@ cudaError_t cudaSetDevice(int device) {
   return cudaSuccess;
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  *mode = cudaStreamCaptureModeGlobal;
+  std::swap(*mode, capture_mode);
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() {
@@ -193,7 +214,11 @@ cudaError_t cudaDeviceGetPCIBusId(char* id, int bytes, int) {
   std::strncpy(id, "0000:01:00.0", static_cast<size_t>(bytes));
   return cudaSuccess;
 }
-cudaError_t cudaDeviceGetAttribute(int*, cudaDeviceAttr, int) {
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  if (attribute == cudaDevAttrMemoryPoolsSupported) {
+    *value = 1;
+    return cudaSuccess;
+  }
   return Keep(cudaErrorInvalidValue);
 }
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
@@ -211,6 +236,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 
 cudaError_t cudaHostRegister(void* memory, size_t bytes, unsigned) {
+  if (Unsafe() != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
   return Keep(Current().RegisterHost(memory, bytes));
 }
 cudaError_t cudaHostUnregister(void* memory) { return Keep(Current().UnregisterHost(memory)); }
@@ -219,9 +245,26 @@ cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* memory) { return Keep(Current().FreeHost(memory)); }
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
+  if (Unsafe() != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
   return Keep(Current().Allocate(bytes, "a test"), memory);
 }
-cudaError_t cudaFree(void* memory) { return Keep(Current().Free(memory)); }
+cudaError_t cudaFree(void* memory) {
+  if (Unsafe() != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
+  return Keep(Current().Free(memory));
+}
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  *pool = reinterpret_cast<cudaMemPool_t>(&Gpus()[properties->location.id]);
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMallocFromPoolAsync(void** memory, size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
+  if (reinterpret_cast<Gpu*>(pool) != &Here()) return Keep(cudaErrorInvalidDevice);
+  return Keep(Current().AllocateOn(Of(stream), bytes, "a test"), memory);
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
+  return Keep(Current().FreeOn(Of(stream), memory));
+}
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   const auto copy = kind == cudaMemcpyHostToDevice   ? &Device::CopyToDevice
@@ -239,8 +282,28 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return Keep(Current().DestroyStream(Of(stream)));
 }
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return KeepDone(Current().IsIdle(Of(stream))); }
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int priority) {
+  return Keep(
+      Current().CreateStream(priority < 0 ? StreamPriority::kHigh : StreamPriority::kNormal),
+      stream);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+  const absl::StatusOr<bool> capturing = Current().IsCapturing(Of(stream));
+  if (!capturing.ok()) return Keep(capturing.status());
+  *status = *capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (Unsafe() != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
+  return KeepDone(Current().IsIdle(Of(stream)));
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (Unsafe() != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
   return Keep(Current().Synchronize(Of(stream)));
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
@@ -253,7 +316,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) { return Keep(Current().DestroyE
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return Keep(Current().RecordEvent(Of(event), Of(stream)));
 }
-cudaError_t cudaEventQuery(cudaEvent_t event) { return KeepDone(Current().IsDone(Of(event))); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (Unsafe() != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
+  return KeepDone(Current().IsDone(Of(event)));
+}
 
 }  // extern "C"
 

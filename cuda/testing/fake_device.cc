@@ -31,6 +31,10 @@ const char* NameOf(int code) {
       return "cudaErrorHostMemoryNotRegistered";
     case kDeviceNotSupported:
       return "cudaErrorNotSupported";
+    case kDeviceCaptureIsolation:
+      return "cudaErrorStreamCaptureIsolation";
+    case kDeviceCapturedEvent:
+      return "cudaErrorCapturedEvent";
     default:
       return "cudaErrorOfTheFake";
   }
@@ -81,6 +85,11 @@ void FakeDevice::LoseDevice(int code) {
   changed_.notify_all();
 }
 
+void FakeDevice::FailOperation(uint64_t nth, int code) {
+  const std::lock_guard lock(mutex_);
+  fail_operation_ = {nth, code};
+}
+
 void FakeDevice::Hold() {
   const std::lock_guard lock(mutex_);
   held_ = true;
@@ -120,18 +129,31 @@ uint64_t FakeDevice::copied_bytes() const {
   return copied_bytes_;
 }
 
-// The default stream does not count: it need not be created.
+uint64_t FakeDevice::device_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return device_bytes_;
+}
+uint64_t FakeDevice::launches() const {
+  const std::lock_guard lock(mutex_);
+  return launches_;
+}
+uint64_t FakeDevice::urgent_launches() const {
+  const std::lock_guard lock(mutex_);
+  return urgent_launches_;
+}
+
+// Default streams do not count: they need not be created.
 uint64_t FakeDevice::live_objects() const {
   const std::lock_guard lock(mutex_);
-  return blocks_.size() + registered_.size() + streams_.size() - streams_.count(nullptr) +
-         events_.size();
+  return blocks_.size() + registered_.size() + streams_.size() - legacy_stream_.size() -
+         thread_streams_.size() + events_.size();
 }
 
 std::string FakeDevice::LiveObjects() const {
   const std::lock_guard lock(mutex_);
   return absl::StrCat(blocks_.size(), " blocks, ", registered_.size(), " page locks, ",
-                      streams_.size() - streams_.count(nullptr), " streams, ", events_.size(),
-                      " events");
+                      streams_.size() - legacy_stream_.size() - thread_streams_.size(),
+                      " streams, ", events_.size(), " events");
 }
 
 std::vector<std::string> FakeDevice::misuses() {
@@ -287,9 +309,8 @@ absl::Status FakeDevice::FreeHost(void* memory) {
   return error;
 }
 
-absl::StatusOr<void*> FakeDevice::Allocate(size_t bytes, std::string_view purpose) {
-  const std::lock_guard lock(mutex_);
-  RETURN_IF_ERROR(Begin("Allocate", Kind::kMakes, Allocating(bytes, purpose)));
+// Under mutex_, as EndBlock.
+absl::StatusOr<void*> FakeDevice::MakeBlock(size_t bytes, std::string_view purpose) {
   if (bytes > (size_t{1} << 40) ||
       bytes > options_.device_cap_bytes - std::min(device_bytes_, options_.device_cap_bytes)) {
     return Error(kDeviceOutOfMemory, Allocating(bytes, purpose));
@@ -303,6 +324,21 @@ absl::StatusOr<void*> FakeDevice::Allocate(size_t bytes, std::string_view purpos
   return memory;
 }
 
+absl::Status FakeDevice::EndBlock(const void* memory) {
+  const auto found = blocks_.find(memory);
+  if (found == blocks_.end()) return Misuse("device memory freed twice", kDeviceInvalidValue);
+  if (BreakInGuards(found->second)) misuses_.push_back("a write beyond device memory");
+  device_bytes_ -= found->second.size;
+  blocks_.erase(found);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<void*> FakeDevice::Allocate(size_t bytes, std::string_view purpose) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(Begin("Allocate", Kind::kMakes, Allocating(bytes, purpose)));
+  return MakeBlock(bytes, purpose);
+}
+
 // Waits, as cudaFree: what is enqueued may use the memory.
 absl::Status FakeDevice::Free(void* memory) {
   std::unique_lock lock(mutex_);
@@ -313,11 +349,25 @@ absl::Status FakeDevice::Free(void* memory) {
            std::all_of(streams_.begin(), streams_.end(),
                        [](const auto& entry) { return entry.second->idle(); });
   });
-  const auto found = blocks_.find(memory);
-  if (found == blocks_.end()) return Misuse("device memory freed twice", kDeviceInvalidValue);
-  if (BreakInGuards(found->second)) misuses_.push_back("a write beyond device memory");
-  device_bytes_ -= found->second.size;
-  blocks_.erase(found);
+  absl::Status ended = EndBlock(memory);
+  return ended.ok() ? error : ended;
+}
+
+absl::StatusOr<void*> FakeDevice::AllocateOn(Stream stream, size_t bytes,
+                                             std::string_view purpose) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(Begin("AllocateOn", Kind::kMakes, Allocating(bytes, purpose)));
+  if (FindStream(stream) == nullptr) return Error(kDeviceInvalidHandle, "AllocateOn");
+  return MakeBlock(bytes, purpose);
+}
+
+absl::Status FakeDevice::FreeOn(Stream stream, void* memory) {
+  const std::lock_guard lock(mutex_);
+  absl::Status error = Begin("FreeOn", Kind::kFrees);
+  if (lost_code_.load() != 0) return error;
+  const std::shared_ptr<FakeStream> found = FindStream(stream);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "FreeOn");
+  Push(*found, nullptr, nullptr, [this, memory] { (void)EndBlock(memory); });
   return error;
 }
 

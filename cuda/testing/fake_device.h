@@ -11,8 +11,12 @@
 // slab that was given back too early yields wrong bytes (and a report of the thread sanitizer). As
 // on a device, copies from memory that is not page-locked block the caller, waits take an event as
 // it was last recorded, and after an error that loses the device every call fails and nothing runs.
-// "Device" memory lies between guard bytes. A call that frees does so even when it is told to fail,
-// as those of CUDA, which report what went wrong before.
+// The streams 1 and 2 are CUDA's legacy default stream, which is ordered with the per-thread ones,
+// and that of the calling thread; a thread's work is found by no other thread. While a stream
+// captures a graph, nothing runs there, events recorded there are of no use elsewhere, and to wait
+// for an event from outside ends the capture. "Device" memory lies between guard bytes. A call that
+// frees does so even when it is told to fail, as those of CUDA, which report what went wrong
+// before.
 //
 // Lifetime: outlives everything that uses it; the destructor runs what is enqueued and joins.
 //
@@ -48,6 +52,7 @@ struct FakeOptions {
   uint32_t max_delay_us = 200;          // before each operation; 0: none
   DeviceKind kind = DeviceKind::kHost;  // kCuda: as a GPU says of itself
   uint64_t pinned_cap_bytes = UINT64_MAX, device_cap_bytes = UINT64_MAX;
+  uint32_t copy_us_per_mib = 0;  // of the one engine that copies between host and device
 };
 
 class FakeDevice final : public Device {
@@ -62,6 +67,13 @@ class FakeDevice final : public Device {
   // The next `times` calls of this method of Device.
   void FailEntry(std::string_view entry, int code, uint64_t times = UINT64_MAX);
   void LoseDevice(int code = kDeviceIllegalAddress);
+  // The nth operation that runs from now on (0: the next one) loses the device, as a kernel with a
+  // wrong address: the call that enqueued it has succeeded, and a later one tells.
+  void FailOperation(uint64_t nth, int code = kDeviceIllegalAddress);
+  // As cudaStreamBeginCapture and cudaStreamEndCapture; the graph is dropped. False if something
+  // ended the capture before.
+  void BeginCapture(Stream stream);
+  bool EndCapture(Stream stream);
   // For fakes of libraries that work on streams: runs there, in order. Not counted as a call.
   void Enqueue(Stream stream, std::function<void()> work);
   // Joins the threads of destroyed streams, which first run what is enqueued: a process that forks,
@@ -79,6 +91,9 @@ class FakeDevice final : public Device {
   std::string LiveObjects() const;  // what they are
   uint64_t frees_after_loss() const;
   uint64_t copied_bytes() const;       // to the device
+  uint64_t device_bytes() const;       // allocated
+  uint64_t launches() const;           // of kernels
+  uint64_t urgent_launches() const;    // of these, on streams of high priority
   std::vector<std::string> misuses();  // also looks at all guard bytes
 
   absl::StatusOr<DeviceInfo> Info() override;
@@ -91,10 +106,12 @@ class FakeDevice final : public Device {
   absl::StatusOr<bool> IsPinned(const void* memory) override;
   absl::StatusOr<void*> Allocate(size_t bytes, std::string_view purpose) override;
   absl::Status Free(void* memory) override;
-  absl::StatusOr<Stream> CreateStream() override;
+  absl::StatusOr<void*> AllocateOn(Stream stream, size_t bytes, std::string_view purpose) override;
+  absl::Status FreeOn(Stream stream, void* memory) override;
   absl::Status DestroyStream(Stream stream) override;
   absl::StatusOr<bool> IsIdle(Stream stream) override;
   absl::Status Synchronize(Stream stream) override;
+  absl::StatusOr<bool> IsCapturing(Stream stream) override;
   absl::Status StreamWait(Stream stream, Event event) override;
   absl::StatusOr<Event> CreateEvent() override;
   absl::Status DestroyEvent(Event event) override;
@@ -113,6 +130,10 @@ class FakeDevice final : public Device {
   absl::Status Preprocess(const PreprocessLaunch& launch, Stream stream) override;
   absl::Status Gather(const GatherLaunch& launch, Stream stream) override;
 
+ protected:
+  absl::StatusOr<Stream> MakeStream(StreamPriority priority) override;
+  int CodeNow() override { return lost_code_.load(); }
+
  private:
   struct FakeStream;
   struct FakeEvent;
@@ -126,7 +147,15 @@ class FakeDevice final : public Device {
   absl::Status Misuse(std::string_view what, int code);
   bool Stopped() const;
   std::shared_ptr<FakeStream> FindStream(Stream stream);
+  std::shared_ptr<FakeStream> DefaultStream(std::map<uint64_t, Stream>& known, uint64_t thread);
+  std::shared_ptr<FakeStream> StartStream(StreamPriority priority);
+  bool IsDefault(const FakeStream& stream) const;
+  void Push(FakeStream& stream, std::function<void()> run, std::function<bool()> may_run = nullptr,
+            std::function<void()> after = nullptr);
+  void PushKernel(FakeStream& stream, std::function<void()> run);
   std::shared_ptr<FakeEvent> FindEvent(Event event);
+  absl::StatusOr<void*> MakeBlock(size_t bytes, std::string_view purpose);
+  absl::Status EndBlock(const void* memory);
   bool InBlock(const void* memory, size_t bytes);
   bool InPageLock(const void* memory, size_t bytes);
   bool BreakInGuards(const Block& block) const;
@@ -150,6 +179,10 @@ class FakeDevice final : public Device {
   std::map<const void*, size_t> registered_;                         // page locks
   std::map<const void*, std::unique_ptr<std::byte[]>> host_blocks_;  // of AllocateHost
   std::map<Stream, std::shared_ptr<FakeStream>> streams_;
+  std::map<uint64_t, Stream> legacy_stream_, thread_streams_;  // made when first used
+  uint64_t launches_ = 0, urgent_launches_ = 0;
+  std::optional<std::pair<uint64_t, int>> fail_operation_;
+  std::mutex copy_engine_;
   std::map<Event, std::shared_ptr<FakeEvent>> events_;
   std::vector<std::shared_ptr<FakeStream>> ended_;
   std::vector<std::string> misuses_;

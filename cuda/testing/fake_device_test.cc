@@ -2,8 +2,12 @@
 #include "cuda/testing/fake_device.h"
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -217,13 +221,97 @@ TEST(FakeDevice, GathersRowsAndZeros) {
 }
 
 TEST(DeviceError, HasACodeAndAMessage) {
-  EXPECT_TRUE(absl::IsUnimplemented(DeviceError(kDeviceNotSupported, "x", "y")));
-  EXPECT_TRUE(absl::IsResourceExhausted(DeviceError(kDeviceOutOfMemory, "x", "y")));
-  EXPECT_TRUE(absl::IsInternal(DeviceError(kDeviceInvalidValue, "x", "y")));
-  const absl::Status lost = DeviceError(kDeviceIllegalAddress, "cudaErrorIllegalAddress", "a copy");
+  EXPECT_TRUE(absl::IsUnimplemented(DeviceError(kDeviceNotSupported, "x", "y", false)));
+  EXPECT_TRUE(absl::IsResourceExhausted(DeviceError(kDeviceOutOfMemory, "x", "y", false)));
+  EXPECT_TRUE(absl::IsInternal(DeviceError(kDeviceInvalidValue, "x", "y", false)));
+  for (const int code : {kDeviceContained, kDeviceTensorLeak, kDeviceExternal, kDeviceNvlink}) {
+    EXPECT_TRUE(LosesDevice(code) && IsKnownError(code)) << code;
+  }
+  const absl::Status lost =
+      DeviceError(kDeviceIllegalAddress, "cudaErrorIllegalAddress", "a copy", true);
   EXPECT_TRUE(absl::IsUnavailable(lost));
   EXPECT_THAT(std::string(lost.message()),
               HasSubstr("a copy: cudaErrorIllegalAddress (error 700)"));
+}
+
+// An error of a number that nobody knows: of one call, or one that stays.
+TEST(FakeDevice, AnUnknownErrorThatStaysIsALoss) {
+  constexpr int kUnheardOf = 997;
+  FakeDevice fake;
+  fake.FailCall(0, kUnheardOf);
+  EXPECT_TRUE(absl::IsInternal(fake.CreateEvent().status()));
+  EXPECT_FALSE(fake.lost());
+  EXPECT_TRUE(fake.DestroyEvent(*fake.CreateEvent()).ok());
+  fake.LoseDevice(kUnheardOf);
+  const absl::Status status = fake.CreateEvent().status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(fake.lost());
+  EXPECT_THAT(std::string(fake.LostStatus().message()), HasSubstr("(error 997)"));
+}
+
+TEST(FakeDevice, AFailureOfAnOperationIsToldByALaterCall) {
+  FakeDevice fake;
+  Bench s(fake);
+  fake.FailOperation(1);
+  EXPECT_TRUE(fake.Fill(s.device, 1, s.bytes, s.first).ok());
+  EXPECT_TRUE(fake.Synchronize(s.first).ok());
+  EXPECT_TRUE(fake.Fill(s.device, 2, s.bytes, s.first).ok());
+  EXPECT_TRUE(absl::IsUnavailable(fake.Synchronize(s.first)));
+  EXPECT_TRUE(fake.lost());
+}
+
+TEST(FakeDevice, DefaultStreamsAreOrderedAndAThreadHasItsOwn) {
+  FakeDevice fake({.max_delay_us = 0});
+  std::atomic<bool> go{false};
+  std::vector<int> order;
+  std::thread([&] {
+    fake.Enqueue(ThreadStream(), [&] {
+      while (!go.load()) std::this_thread::yield();
+      order.push_back(1);
+    });
+  }).join();
+  EXPECT_TRUE(*fake.IsIdle(ThreadStream())) << "this thread's";
+  EXPECT_TRUE(fake.Synchronize(ThreadStream()).ok());
+  fake.Enqueue(LegacyStream(), [&] { order.push_back(2); });
+  fake.Enqueue(ThreadStream(), [&] { order.push_back(3); });
+  EXPECT_FALSE(*fake.IsIdle(nullptr)) << "the legacy one";
+  go.store(true);
+  EXPECT_TRUE(fake.Synchronize(ThreadStream()).ok());
+  EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(fake.live_objects(), 0u);
+  EXPECT_THAT(fake.misuses(), IsEmpty());
+}
+
+TEST(FakeDevice, CapturesRunNothingAndShareNoEvents) {
+  FakeDevice fake({.max_delay_us = 0});
+  Bench s(fake);
+  s.Fill('a');
+  ASSERT_TRUE(fake.RecordEvent(s.event, s.second).ok());
+  fake.BeginCapture(s.first);
+  EXPECT_TRUE(*fake.IsCapturing(s.first));
+  EXPECT_FALSE(*fake.IsCapturing(s.second));
+  EXPECT_TRUE(fake.CopyToDevice(s.device, s.host, s.bytes, s.first).ok());
+  EXPECT_TRUE(fake.EndCapture(s.first));
+  EXPECT_NE(static_cast<char*>(s.device)[0], 'a');
+  fake.BeginCapture(s.first);
+  EXPECT_TRUE(FailedWith(kDeviceCaptureIsolation, fake.StreamWait(s.first, s.event)));
+  EXPECT_FALSE(fake.EndCapture(s.first));
+  fake.BeginCapture(s.first);
+  EXPECT_TRUE(fake.RecordEvent(s.event, s.first).ok());
+  EXPECT_TRUE(fake.EndCapture(s.first));
+  EXPECT_TRUE(FailedWith(kDeviceCapturedEvent, fake.IsDone(s.event)));
+  EXPECT_TRUE(FailedWith(kDeviceCaptureIsolation, fake.StreamWait(s.second, s.event)));
+}
+
+TEST(FakeDevice, CopiesTakeTimeOnOneEngine) {
+  FakeDevice fake({.max_delay_us = 0, .copy_us_per_mib = 20'000});
+  Bench s(fake, size_t{1} << 20);
+  const auto start = std::chrono::steady_clock::now();
+  ASSERT_TRUE(fake.CopyToDevice(s.device, s.host, s.bytes, s.first).ok());
+  ASSERT_TRUE(fake.CopyToDevice(s.device, s.host, s.bytes, s.second).ok());
+  ASSERT_TRUE(fake.Synchronize(s.first).ok());
+  ASSERT_TRUE(fake.Synchronize(s.second).ok());
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(40));
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct FakeDevice::Block {
 
 struct FakeDevice::FakeEvent {
   uint64_t recorded = 0, done = 0;  // generations
+  bool captured = false;            // recorded last on a stream that captures a graph
 };
 
 struct FakeDevice::FakeStream {
@@ -27,7 +28,9 @@ struct FakeDevice::FakeStream {
     std::function<void()> after;    // under it; may be empty
   };
   std::deque<Operation> queue;  // under FakeDevice::mutex_
-  bool busy = false, ends = false;
+  bool busy = false, ends = false, capturing = false, captured_wrongly = false;
+  StreamPriority priority = StreamPriority::kNormal;
+  uint64_t pushed = 0, finished = 0;  // operations
   std::mt19937_64 random;
   std::thread thread;
 

@@ -1,9 +1,13 @@
 #include "cuda/testing/fake_nvjpeg.h"
 
+#include <algorithm>
+#include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +21,14 @@ namespace shardpack {
 // What the library's opaque objects are here.
 struct NvjpegHandleTag {
   int backend;
+  NvjpegAllocator* allocator = nullptr;  // on the device
+};
+// Memory on the device that grows, and whose content does not matter.
+struct Scratch {
+  NvjpegAllocator* allocator = nullptr;
+  void* memory = nullptr;
+  size_t bytes = 0;
+  void* stream = nullptr;
 };
 struct NvjpegStreamTag {
   std::span<const std::byte> file;
@@ -28,6 +40,7 @@ struct NvjpegPinnedTag {
 };
 struct NvjpegDeviceTag {
   std::vector<uint8_t> bytes;
+  Scratch scratch;
 };
 struct NvjpegStateTag {
   NvjpegPinned pinned = nullptr;
@@ -36,6 +49,7 @@ struct NvjpegStateTag {
   uint8_t channels = 0;
   int batch_size = 0;
   uint64_t used_until = 0;
+  Scratch scratch;
 };
 struct NvjpegDecoderTag {};
 struct NvjpegParamsTag {
@@ -70,6 +84,33 @@ void PutPixels(const std::vector<uint8_t>& pixels, size_t row_bytes, const Nvjpe
   }
 }
 
+void Drop(Scratch& scratch) {
+  if (scratch.bytes == 0) return;
+  if (scratch.allocator == nullptr) {
+    fake->TookOwn(-static_cast<int64_t>(scratch.bytes));
+  } else {
+    (void)scratch.allocator->free(scratch.allocator->context, scratch.memory, scratch.bytes,
+                                  scratch.stream);
+  }
+  scratch.bytes = 0;
+}
+
+// Whether there is as much memory now. Sizes are powers of two, so that few batches take more.
+bool Grow(Scratch& scratch, size_t bytes, void* stream) {
+  bytes = std::bit_ceil(bytes);
+  if (bytes <= scratch.bytes) return true;
+  Drop(scratch);
+  scratch.stream = stream;
+  if (scratch.allocator == nullptr) {
+    fake->TookOwn(static_cast<int64_t>(bytes));
+  } else if (scratch.allocator->allocate(scratch.allocator->context, &scratch.memory, bytes,
+                                         stream) != 0) {
+    return false;
+  }
+  scratch.bytes = bytes;
+  return true;
+}
+
 template <typename Object>
 int Make(const char* name, Object* to, std::remove_pointer_t<Object> made = {}) {
   if (const int code = fake->Enter(name)) return code;
@@ -86,7 +127,8 @@ int End(const char* name, Object object) {
   return fake->Enter(name);
 }
 
-int CreateEx(int backend, void*, void*, unsigned flags, NvjpegHandle* handle) {
+int CreateExV2(int backend, NvjpegAllocator* allocator, NvjpegAllocator*, unsigned flags,
+               NvjpegHandle* handle) {
   if (backend == kNvjpegHardware && fake->options().engines == 0) {
     fake->Enter("CreateEx");
     return kNvjpegArchMismatch;
@@ -95,7 +137,11 @@ int CreateEx(int backend, void*, void*, unsigned flags, NvjpegHandle* handle) {
     fake->Enter("CreateEx");
     return kNvjpegInvalidParameter;
   }
-  return Make("CreateEx", handle, {backend});
+  return Make("CreateEx", handle, {backend, allocator});
+}
+
+int CreateEx(int backend, void*, void*, unsigned flags, NvjpegHandle* handle) {
+  return CreateExV2(backend, nullptr, nullptr, flags, handle);
 }
 
 int GetHardwareDecoderInfo(NvjpegHandle, unsigned* engines, unsigned* cores) {
@@ -127,10 +173,13 @@ int DecodeBatchedSupported(NvjpegHandle handle, NvjpegStream stream, int* unsupp
 }
 
 int DecodeBatchedPreAllocate(NvjpegHandle, NvjpegState state, int batch_size, int width, int height,
-                             int, int) {
+                             int, int format) {
   if (state->used_until > fake->done()) fake->Misused();
   if (batch_size < 1 || width < 1 || height < 1) fake->Misused();
-  return fake->Enter("DecodeBatchedPreAllocate");
+  if (const int code = fake->Enter("DecodeBatchedPreAllocate")) return code;
+  const size_t bytes = static_cast<size_t>(batch_size) * static_cast<size_t>(width) *
+                       static_cast<size_t>(height) * ChannelsOf(format);
+  return Grow(state->scratch, bytes, nullptr) ? 0 : kNvjpegAllocatorFailure;
 }
 
 int DecodeBatchedInitialize(NvjpegHandle, NvjpegState state, int batch_size, int, int format) {
@@ -140,21 +189,51 @@ int DecodeBatchedInitialize(NvjpegHandle, NvjpegState state, int batch_size, int
   return fake->Enter("DecodeBatchedInitialize");
 }
 
-int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* data,
-                  const size_t* lengths, NvjpegImage* images, void* stream) {
-  if (const int code = fake->Enter("DecodeBatched")) return code;
+// For the whole batch before any image of it: nvJPEG reports one status for all.
+int CheckBatch(NvjpegState state, const unsigned char* const* data, const size_t* lengths,
+               void* stream) {
+  size_t bytes = 0;
   for (int i = 0; i < state->batch_size; ++i) {
     const std::span file(reinterpret_cast<const std::byte*>(data[i]), lengths[i]);
     const auto info = KnownImageInfo(file, ImageInfo(), UINT64_MAX);
     if (!info.ok()) return kNvjpegBadJpeg;
+    const auto& status = fake->options().engine_status;
+    if (const int code = status == nullptr ? 0 : status(file)) return code;
+    bytes += size_t{info->width} * info->height * state->channels;
+  }
+  return Grow(state->scratch, bytes, stream) ? 0 : kNvjpegAllocatorFailure;
+}
+
+int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* data,
+                  const size_t* lengths, NvjpegImage* images, void* stream) {
+  if (const int code = fake->Enter("DecodeBatched")) return code;
+  if (const int code = CheckBatch(state, data, lengths, stream)) return code;
+  const FakeNvjpegOptions& options = fake->options();
+  if (options.engine_us > 0) {
+    const auto time = std::chrono::microseconds(options.engine_us * state->batch_size /
+                                                std::max(options.engines, 1));
+    fake->Enqueue(stream, [time] {
+      const std::lock_guard busy(fake->engines());
+      std::this_thread::sleep_for(time);
+    });
+  }
+  for (int i = 0; i < state->batch_size; ++i) {
+    const std::span file(reinterpret_cast<const std::byte*>(data[i]), lengths[i]);
+    if (options.skips != nullptr && options.skips(file)) continue;
+    const auto info = KnownImageInfo(file, ImageInfo(), UINT64_MAX);
     const size_t row_bytes = size_t{info->width} * state->channels;
     const NvjpegImage out = images[i];
     const uint8_t channels = state->channels;
+    const bool is_wrong = options.is_wrong != nullptr && options.is_wrong(file);
+    const auto put = [=] {
+      std::vector<uint8_t> pixels = Pixels(file, channels);
+      if (is_wrong) std::reverse(pixels.begin(), pixels.end());
+      PutPixels(pixels, row_bytes, out);
+    };
     // The engines write when they are called, whatever the stream still has to do, as was measured
     // (torchcodec, pull request 1634). And later too, so that memory that is freed early is found.
-    PutPixels(Pixels(file, channels), row_bytes, out);
-    state->used_until =
-        fake->Enqueue(stream, [=] { PutPixels(Pixels(file, channels), row_bytes, out); });
+    put();
+    state->used_until = fake->Enqueue(stream, put);
   }
   return 0;
 }
@@ -172,6 +251,9 @@ int DecodeJpegHost(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegParams 
 int DecodeJpegTransferToDevice(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegStream,
                                void* stream) {
   if (const int code = fake->Enter("DecodeJpegTransferToDevice")) return code;
+  if (!Grow(state->memory->scratch, state->pinned->bytes.size(), stream)) {
+    return kNvjpegAllocatorFailure;
+  }
   state->pinned->used_until = fake->Enqueue(
       stream, [pinned = state->pinned, memory = state->memory] { memory->bytes = pinned->bytes; });
   return 0;
@@ -191,15 +273,21 @@ NvjpegFunctions MakeFunctions() {
   NvjpegFunctions f;
   f.GetProperty = [](int, int* value) { return *value = 13, 0; };
   f.CreateEx = CreateEx;
+  f.CreateExV2 = CreateExV2;
   f.Destroy = [](NvjpegHandle h) { return End("Destroy", h); };
   f.GetHardwareDecoderInfo = GetHardwareDecoderInfo;
   f.JpegStreamCreate = [](NvjpegHandle, NvjpegStream* s) { return Make("JpegStreamCreate", s); };
   f.JpegStreamDestroy = [](NvjpegStream s) { return End("JpegStreamDestroy", s); };
   f.JpegStreamParse = JpegStreamParse;
   f.JpegStreamGetFrameDimensions = JpegStreamGetFrameDimensions;
-  f.JpegStateCreate = [](NvjpegHandle, NvjpegState* s) { return Make("JpegStateCreate", s); };
+  f.JpegStateCreate = [](NvjpegHandle handle, NvjpegState* s) {
+    const int code = Make("JpegStateCreate", s);
+    if (code == 0) (*s)->scratch.allocator = handle->allocator;
+    return code;
+  };
   f.JpegStateDestroy = [](NvjpegState s) {
     if (s->used_until > fake->done()) fake->Misused();
+    Drop(s->scratch);
     return End("JpegStateDestroy", s);
   };
   f.DecodeBatchedSupported = DecodeBatchedSupported;
@@ -229,7 +317,18 @@ NvjpegFunctions MakeFunctions() {
   f.BufferDeviceCreate = [](NvjpegHandle, void*, NvjpegDevice* b) {
     return Make("BufferDeviceCreate", b);
   };
-  f.BufferDeviceDestroy = [](NvjpegDevice b) { return End("BufferDeviceDestroy", b); };
+  f.BufferPinnedCreateV2 = [](NvjpegHandle, NvjpegAllocator*, NvjpegPinned* b) {
+    return Make("BufferPinnedCreate", b);
+  };
+  f.BufferDeviceCreateV2 = [](NvjpegHandle, NvjpegAllocator* allocator, NvjpegDevice* b) {
+    const int code = Make("BufferDeviceCreate", b);
+    if (code == 0) (*b)->scratch.allocator = allocator;
+    return code;
+  };
+  f.BufferDeviceDestroy = [](NvjpegDevice b) {
+    Drop(b->scratch);
+    return End("BufferDeviceDestroy", b);
+  };
   f.StateAttachPinnedBuffer = [](NvjpegState s, NvjpegPinned b) {
     s->pinned = b;
     return fake->Enter("StateAttachPinnedBuffer");
@@ -266,6 +365,17 @@ class FakeNvjpeg::LazyDevice final : public HostDevice {
     std::free(memory);
     owner_.Died();
     return Enter("FreeHost");
+  }
+  absl::StatusOr<void*> Allocate(size_t bytes, std::string_view purpose) override {
+    RETURN_IF_ERROR(Enter("Allocate"));
+    owner_.Born();
+    return HostDevice::Allocate(bytes, purpose);
+  }
+  absl::Status Free(void* memory) override {
+    owner_.Finish();
+    owner_.Died();
+    (void)HostDevice::Free(memory);
+    return Enter("Free");
   }
   absl::StatusOr<Event> CreateEvent() override {
     RETURN_IF_ERROR(Enter("CreateEvent"));

@@ -7,7 +7,9 @@
 //
 // Without a FakeDevice work of the device runs when something waits for it, not before; with one it
 // runs on the FakeDevice's streams. Either way memory that is used again too early yields wrong
-// pixels, and is counted as misuse. One fake at a time.
+// pixels, and is counted as misuse. It takes memory as the library does: of a handle for a batch
+// that is reserved, and of each decoder for what it has decoded so far, by the allocators that it
+// was given. One fake at a time.
 //
 // Lifetime: outlives what uses it.
 //
@@ -27,6 +29,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "cuda/dynload/nvjpeg_functions.h"
@@ -38,6 +41,12 @@ namespace shardpack {
 struct FakeNvjpegOptions {
   int engines = 2;  // 0: the hardware backend is not there
   bool knows_interpolation = true;
+  uint32_t engine_us = 0;  // of an image, on one engine; all batches share the engines
+  // What the engines say of an image that they are to decode; one that they refuse fails its batch.
+  std::function<int(std::span<const std::byte> file)> engine_status = nullptr;
+  // The engines say that they have decoded such an image, and do not touch its pixels, or give
+  // those of another one.
+  std::function<bool(std::span<const std::byte> file)> skips = nullptr, is_wrong = nullptr;
 };
 
 class FakeNvjpeg {
@@ -57,6 +66,7 @@ class FakeNvjpeg {
   uint64_t Calls(const std::string& name) const;
   int64_t live() const { return live_; }
   int64_t misuses() const { return misuses_; }
+  uint64_t own_bytes() const { return own_bytes_; }  // that no allocator was asked for
   const FakeNvjpegOptions& options() const { return options_; }
 
   // For the functions themselves: counts the call; what it shall return.
@@ -69,6 +79,8 @@ class FakeNvjpeg {
   void Born() { ++live_; }
   void Died() { --live_; }
   void Misused() { ++misuses_; }
+  void TookOwn(int64_t bytes) { own_bytes_ += static_cast<uint64_t>(bytes); }
+  std::mutex& engines() { return engines_; }
 
  private:
   class LazyDevice;
@@ -82,6 +94,8 @@ class FakeNvjpeg {
   std::map<std::string, uint64_t> calls_;
   std::atomic<uint64_t> enqueued_{0}, done_{0};
   std::atomic<int64_t> live_{0}, misuses_{0};
+  std::atomic<uint64_t> own_bytes_{0};
+  std::mutex engines_;
   int64_t fail_in_ = INT64_MAX;
   int code_ = 0;
 };

@@ -8,11 +8,25 @@
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
+namespace {
+
+// Unlike its id it is not given to another thread after the end of this one.
+uint64_t ThisThread() {
+  static std::atomic<uint64_t> threads{0};
+  thread_local const uint64_t number = ++threads;
+  return number;
+}
+
+}  // namespace
+
 void FakeDevice::RunStream(FakeStream& stream) {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] {
-      if (lost_code_.load() != 0) stream.queue.clear();
+      if (lost_code_.load() != 0) {
+        stream.finished += stream.queue.size();
+        stream.queue.clear();
+      }
       if (stream.queue.empty()) return stream.ends;
       const auto& may_run = stream.queue.front().may_run;
       return !held_ && (may_run == nullptr || may_run());
@@ -28,7 +42,11 @@ void FakeDevice::RunStream(FakeStream& stream) {
     }
     if (operation.run != nullptr && lost_code_.load() == 0) operation.run();
     lock.lock();
+    if (operation.run != nullptr && fail_operation_ && fail_operation_->first-- == 0) {
+      lost_code_.store(std::exchange(fail_operation_, std::nullopt)->second);
+    }
     stream.busy = false;
+    ++stream.finished;
     if (operation.after != nullptr && lost_code_.load() == 0) operation.after();
     changed_.notify_all();
   }
@@ -40,17 +58,95 @@ bool FakeDevice::Stopped() const {
   return lost_code_.load() != 0 && std::none_of(streams_.begin(), streams_.end(), runs);
 }
 
+std::shared_ptr<FakeDevice::FakeStream> FakeDevice::StartStream(StreamPriority priority) {
+  auto made = std::make_shared<FakeStream>();
+  made->priority = priority;
+  made->random.seed(random_());
+  made->thread = std::thread([this, raw = made.get()] { RunStream(*raw); });
+  streams_[reinterpret_cast<Stream>(made.get())] = made;
+  return made;
+}
+
+std::shared_ptr<FakeDevice::FakeStream> FakeDevice::DefaultStream(std::map<uint64_t, Stream>& known,
+                                                                  uint64_t thread) {
+  const auto found = known.find(thread);
+  if (found != known.end()) return streams_.at(found->second);
+  std::shared_ptr<FakeStream> made = StartStream(StreamPriority::kNormal);
+  known[thread] = reinterpret_cast<Stream>(made.get());
+  return made;
+}
+
+// A null stream is the legacy one.
 std::shared_ptr<FakeDevice::FakeStream> FakeDevice::FindStream(Stream stream) {
-  if (stream == nullptr && streams_.count(nullptr) == 0) {
-    auto made = std::make_shared<FakeStream>();
-    made->random.seed(random_());
-    made->thread = std::thread([this, raw = made.get()] { RunStream(*raw); });
-    streams_[nullptr] = made;
-  }
+  if (stream == nullptr || stream == LegacyStream()) return DefaultStream(legacy_stream_, 0);
+  if (stream == ThreadStream()) return DefaultStream(thread_streams_, ThisThread());
   const auto found = streams_.find(stream);
   if (found != streams_.end()) return found->second;
   misuses_.push_back("a stream that is not there");
   return nullptr;
+}
+
+bool FakeDevice::IsDefault(const FakeStream& stream) const {
+  const auto is = [&](const auto& known) {
+    return reinterpret_cast<const FakeStream*>(known.second) == &stream;
+  };
+  return std::any_of(legacy_stream_.begin(), legacy_stream_.end(), is) ||
+         std::any_of(thread_streams_.begin(), thread_streams_.end(), is);
+}
+
+void FakeDevice::Push(FakeStream& stream, std::function<void()> run, std::function<bool()> may_run,
+                      std::function<void()> after) {
+  if (stream.capturing) return;  // part of a graph, which is never launched
+  // What the legacy stream and those of threads wait for: all earlier work of the other kind.
+  std::vector<std::pair<std::shared_ptr<FakeStream>, uint64_t>> before;
+  if (IsDefault(stream)) {
+    const auto is_legacy = [this](const FakeStream* one) {
+      return !legacy_stream_.empty() &&
+             reinterpret_cast<const FakeStream*>(legacy_stream_.begin()->second) == one;
+    };
+    const auto& others = is_legacy(&stream) ? thread_streams_ : legacy_stream_;
+    for (const auto& [thread, handle] : others) {
+      const std::shared_ptr<FakeStream>& other = streams_.at(handle);
+      if (other->pushed > other->finished) before.emplace_back(other, other->pushed);
+    }
+  }
+  auto may = [may_run = std::move(may_run), before = std::move(before)] {
+    for (const auto& [other, count] : before) {
+      if (other->finished < count) return false;
+    }
+    return may_run == nullptr || may_run();
+  };
+  ++stream.pushed;
+  stream.queue.push_back({std::move(run), std::move(may), std::move(after)});
+  changed_.notify_all();
+}
+
+void FakeDevice::PushKernel(FakeStream& stream, std::function<void()> run) {
+  ++launches_;
+  urgent_launches_ += stream.priority == StreamPriority::kHigh ? 1 : 0;
+  Push(stream, std::move(run));
+}
+
+void FakeDevice::BeginCapture(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  const std::shared_ptr<FakeStream> found = FindStream(stream);
+  found->capturing = true;
+  found->captured_wrongly = false;
+}
+
+bool FakeDevice::EndCapture(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  const std::shared_ptr<FakeStream> found = FindStream(stream);
+  found->capturing = false;
+  return !found->captured_wrongly;
+}
+
+absl::StatusOr<bool> FakeDevice::IsCapturing(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(Begin("IsCapturing", Kind::kPlain));
+  const std::shared_ptr<FakeStream> found = FindStream(stream);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "IsCapturing");
+  return found->capturing;
 }
 
 std::shared_ptr<FakeDevice::FakeEvent> FakeDevice::FindEvent(Event event) {
@@ -60,15 +156,10 @@ std::shared_ptr<FakeDevice::FakeEvent> FakeDevice::FindEvent(Event event) {
   return nullptr;
 }
 
-absl::StatusOr<Stream> FakeDevice::CreateStream() {
+absl::StatusOr<Stream> FakeDevice::MakeStream(StreamPriority priority) {
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(Begin("CreateStream", Kind::kMakes));
-  auto made = std::make_shared<FakeStream>();
-  made->random.seed(random_());
-  const auto stream = reinterpret_cast<Stream>(made.get());
-  made->thread = std::thread([this, raw = made.get()] { RunStream(*raw); });
-  streams_[stream] = std::move(made);
-  return stream;
+  return reinterpret_cast<Stream>(StartStream(priority).get());
 }
 
 // What is enqueued still runs.
@@ -76,8 +167,8 @@ absl::Status FakeDevice::DestroyStream(Stream stream) {
   const std::lock_guard lock(mutex_);
   absl::Status error = Begin("DestroyStream", Kind::kFrees);
   if (lost_code_.load() != 0) return error;
-  const std::shared_ptr<FakeStream> found = stream == nullptr ? nullptr : FindStream(stream);
-  if (found == nullptr) return Error(kDeviceInvalidHandle, "DestroyStream");
+  const std::shared_ptr<FakeStream> found = FindStream(stream);
+  if (found == nullptr || IsDefault(*found)) return Error(kDeviceInvalidHandle, "DestroyStream");
   found->ends = true;
   ended_.push_back(found);
   streams_.erase(stream);
@@ -115,10 +206,13 @@ absl::Status FakeDevice::StreamWait(Stream stream, Event event) {
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   const std::shared_ptr<FakeEvent> awaited = FindEvent(event);
   if (found == nullptr || awaited == nullptr) return Error(kDeviceInvalidHandle, "StreamWait");
-  found->queue.push_back(
-      {nullptr, [awaited, generation = awaited->recorded] { return awaited->done >= generation; },
-       nullptr});
-  changed_.notify_all();
+  if (awaited->captured ||
+      found->capturing) {  // a graph and what is outside do not wait for each other
+    found->captured_wrongly = found->capturing;
+    return Error(kDeviceCaptureIsolation, "StreamWait");
+  }
+  Push(*found, nullptr,
+       [awaited, generation = awaited->recorded] { return awaited->done >= generation; });
   return absl::OkStatus();
 }
 
@@ -146,11 +240,11 @@ absl::Status FakeDevice::RecordEvent(Event event, Stream stream) {
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   const std::shared_ptr<FakeEvent> recorded = FindEvent(event);
   if (found == nullptr || recorded == nullptr) return Error(kDeviceInvalidHandle, "RecordEvent");
+  recorded->captured = found->capturing;
+  if (recorded->captured) return absl::OkStatus();
   const uint64_t generation = ++recorded->recorded;
-  found->queue.push_back({nullptr, nullptr, [recorded, generation] {
-                            recorded->done = std::max(recorded->done, generation);
-                          }});
-  changed_.notify_all();
+  Push(*found, nullptr, nullptr,
+       [recorded, generation] { recorded->done = std::max(recorded->done, generation); });
   return absl::OkStatus();
 }
 
@@ -159,6 +253,7 @@ absl::StatusOr<bool> FakeDevice::IsDone(Event event) {
   RETURN_IF_ERROR(Begin("IsDone", Kind::kPlain));
   const std::shared_ptr<FakeEvent> found = FindEvent(event);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "IsDone");
+  if (found->captured) return Error(kDeviceCapturedEvent, "IsDone");
   return found->done >= found->recorded;
 }
 
@@ -173,8 +268,13 @@ absl::Status FakeDevice::Copy(std::string_view entry, void* to, const void* from
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, entry);
   if (!from_device) copied_bytes_ += bytes;
-  found->queue.push_back({[to, from, bytes] { std::memcpy(to, from, bytes); }, nullptr, nullptr});
-  changed_.notify_all();
+  Push(*found, [this, to, from, bytes, within = from_device && to_device] {
+    std::memcpy(to, from, bytes);
+    if (within || options_.copy_us_per_mib == 0) return;
+    const std::lock_guard engine(copy_engine_);
+    const auto us = static_cast<double>(bytes) / (1 << 20) * options_.copy_us_per_mib;
+    std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(us));
+  });
   const void* const host = from_device ? to : from;
   if ((from_device && to_device) || InPageLock(host, bytes)) return absl::OkStatus();
   // Memory that is not page-locked goes through the driver's own: the caller waits.
@@ -189,8 +289,7 @@ absl::Status FakeDevice::Fill(void* to, int byte, size_t bytes, Stream stream) {
   if (!InBlock(to, bytes)) return Misuse("Fill outside device memory", kDeviceInvalidValue);
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "Fill");
-  found->queue.push_back({[to, byte, bytes] { std::memset(to, byte, bytes); }, nullptr, nullptr});
-  changed_.notify_all();
+  Push(*found, [to, byte, bytes] { std::memset(to, byte, bytes); });
   return absl::OkStatus();
 }
 
@@ -204,14 +303,12 @@ absl::Status FakeDevice::Preprocess(const PreprocessLaunch& launch, Stream strea
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "Preprocess");
-  found->queue.push_back({[this, launch] {
-                            const absl::Status done = PreprocessOnHost(launch);
-                            if (done.ok()) return;
-                            const std::lock_guard inner(mutex_);
-                            misuses_.push_back(std::string(done.message()));
-                          },
-                          nullptr, nullptr});
-  changed_.notify_all();
+  PushKernel(*found, [this, launch] {
+    const absl::Status done = PreprocessOnHost(launch);
+    if (done.ok()) return;
+    const std::lock_guard inner(mutex_);
+    misuses_.push_back(std::string(done.message()));
+  });
   return absl::OkStatus();
 }
 
@@ -219,8 +316,7 @@ void FakeDevice::Enqueue(Stream stream, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return;
-  found->queue.push_back({std::move(work), nullptr, nullptr});
-  changed_.notify_all();
+  Push(*found, std::move(work));
 }
 
 absl::Status FakeDevice::Gather(const GatherLaunch& launch, Stream stream) {
@@ -232,8 +328,7 @@ absl::Status FakeDevice::Gather(const GatherLaunch& launch, Stream stream) {
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "Gather");
-  found->queue.push_back({[launch] { GatherOnHost(launch); }, nullptr, nullptr});
-  changed_.notify_all();
+  PushKernel(*found, [launch] { GatherOnHost(launch); });
   return absl::OkStatus();
 }
 

@@ -75,7 +75,10 @@ LoaderFixture::LoaderFixture(const std::string& name, const LoaderFixtureOptions
   for (uint32_t i = 0; options.jpegs && i < made.samples.size(); ++i) {
     Image jpeg = MakeJpeg(i, options);
     made.samples[i].info = Probe(jpeg).info;
-    if (std::count(options.cut.begin(), options.cut.end(), i) > 0) jpeg.resize(jpeg.size() / 2);
+    if (std::count(options.cut.begin(), options.cut.end(), i) > 0) {
+      jpeg.resize(jpeg.size() / 2);
+      if (options.cut_with_end) jpeg.insert(jpeg.end(), {0xFF, 0xD9});
+    }
     made.samples[i].image.assign(jpeg.begin(), jpeg.end());
   }
   samples_ = made.samples;

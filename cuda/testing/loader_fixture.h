@@ -31,6 +31,7 @@ struct LoaderFixtureOptions {
   uint32_t min_side = 24;            // of JPEGs; the engines of GPUs take 64 and more
   uint32_t spread = 7;               // the widths of JPEGs differ by less
   std::vector<size_t> cut = {};      // numbers of JPEGs that end in the middle
+  bool cut_with_end = false;         // as if nothing was missing
   std::vector<size_t> flipped = {};  // numbers of samples with another byte than was hashed
 };
 

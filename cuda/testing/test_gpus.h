@@ -12,6 +12,7 @@
 #ifndef SHARDPACK_CUDA_TESTING_TEST_GPUS_H_
 #define SHARDPACK_CUDA_TESTING_TEST_GPUS_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ bool GpusAreFake();
 std::vector<std::string> GpuMisuses();
 // What cudaGetLastError returns on this thread.
 int TakeLastCudaError();
+// Runs `others` in a thread of its own, while a thread captures a graph on a stream of this GPU in
+// the strictest mode, as torch.cuda.graph does: whether the capture could be ended.
+bool IsCaptureLeftAlone(int gpu, const std::function<void()>& others);
 // CUDA returns this when it is asked for GPUs, until it is set to 0; on the fakes alone.
 void FailCudaStart(int code, int driver_version);
 

@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
+import threading
 from _thread import RLock
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional
+from weakref import WeakSet
 
 from . import _c, _resume
 from ._batch import BatchFacts, Look
@@ -66,6 +69,7 @@ class Batches:
     # Filled when the handler of a signal raised just as a batch came: then that is the next one. Only with the lock is it known
     # that it is not being filled, or taken.
     self._came = Handle(library.batch_release)
+    _all_loaders.add(self)
 
   def _open(self) -> Handle:
     """The loader's handle, while nobody has taken it."""
@@ -97,6 +101,13 @@ class Batches:
     return (self._rest.order if self._rest else self._order).steps
 
   def __next__(self) -> Any:
+    try:
+      return self._next()
+    except Error:
+      _stay_at_exit()
+      raise
+
+  def _next(self) -> Any:
     with self._one_at_a_time:
       self._refuse_in_handler()
       handle = self._open()
@@ -377,3 +388,29 @@ class Batches:
 
   def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:
     self.close()
+
+
+_all_loaders: WeakSet[Batches] = WeakSet()
+_process = os.getpid()
+_ending = False
+
+
+@atexit.register
+def _close_all() -> None:
+  """While the interpreter is whole: threads that still copied to a GPU would do so while CUDA ends."""
+  global _ending  # pylint: disable=global-statement
+  if os.getpid() != _process:  # they are the parent's
+    return
+  _ending = True
+  for loader in list(_all_loaders):
+    with suppress(Error):
+      loader.stop()  # all of them first: each close() may wait
+  for loader in list(_all_loaders):
+    with suppress(Error):
+      loader.close()
+
+
+def _stay_at_exit() -> None:
+  """Threads that the interpreter does not wait for end silently with it, and not by an error of a loader that was closed then."""
+  if _ending and threading.current_thread() is not threading.main_thread():
+    threading.Event().wait()

@@ -106,6 +106,24 @@ class LifetimeTest(unittest.TestCase):
       pixels().__dlpack__()
     numpy.testing.assert_array_equal(array, expected)
 
+  def test_loaders_are_closed_before_the_interpreter_goes(self):
+    run = subprocess.run([sys.executable, "-c", '''
+import atexit, builtins, sys
+builtins.kept = []  # which nobody lets go
+atexit.register(lambda: print(*kept, sep=", "))  # after those of shardpack
+import shardpack
+dataset = shardpack.Dataset(sys.argv[1])
+order = shardpack.Order(len(dataset), 4, seed=1)
+host = lambda **device: shardpack.Loader(dataset, order, decode=shardpack.Decode(8, 8), **device)
+kept += [host(), shardpack.DeviceLoader(host(device=shardpack.Device("cpu")))]
+kept += [shardpack.ResidentLoader(dataset, order, shardpack.Device("cpu"), 8, 8)]
+for loader in kept:
+  next(loader)
+''', str(WORK / "shards")], capture_output=True, text=True, check=True)
+    self.assertEqual(run.stdout, "".join(f"<{kind}: the loader is closed>{end}" for kind, end in (
+        ("Loader", ", "), ("DeviceLoader", ", "), ("ResidentLoader", "\n"))))
+    self.assertEqual(run.stderr, "")
+
   def on_cpu(self, **options):
     return shardpack.DeviceLoader(loader(self.dataset, decode=shardpack.Decode(8, 8), device=shardpack.Device("cpu"), **options))
 

@@ -1,0 +1,161 @@
+"""cuda/gpu_check on the fake: the programs are those that run on the fake device, and stand-ins for the tools of a GPU machine."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ON_THE_FAKE = {
+    "cuda_device_gpu_test": "cuda/loading/device_batch_test",
+    "device_loader_gpu_test": "cuda/loading/device_loader_test",
+    "jpeg_sizes_gpu_test": "cuda/jpeg/jpeg_sizes_test",
+    "resident_loader_gpu_test": "cuda/loading/resident_loader_test",
+    "pack-bench-device": "cli/pack-bench-device",
+    "pack": "cli/pack",
+}
+# A test program in so far as `run` looks at it. Its one test ends well; that of one program as PREPROCESS says.
+STAND_IN = r"""#!/usr/bin/env bash
+for word in "$@"; do
+  [[ $word == --gtest_list_tests ]] && exit 0
+  [[ $word == --gtest_output=json:* ]] && report=${word#*:}
+done
+[[ ${0##*/} == preprocess_gpu_test ]] || PREPROCESS=ok
+case ${PREPROCESS:-ok} in
+  ok) test='{"name": "A", "status": "RUN", "result": "COMPLETED"}' code=0 ;;
+  skipped) test='{"name": "A", "status": "RUN", "result": "SKIPPED"}' code=0 ;;
+  failed) test='{"name": "A", "status": "RUN", "result": "COMPLETED", "failures": [{}]}' code=1 ;;
+  sanitizer) test='{"name": "A", "status": "RUN", "result": "COMPLETED"}' code=86 ;;
+  none) test='' code=0 ;;
+  crash) kill -SEGV $$ ;;
+  hang) sleep 600 ;;
+esac
+echo "{\"testsuites\": [{\"testsuite\": [$test]}]}" >"$report"
+exit $code
+"""
+NVIDIA_SMI = "#!/bin/sh\necho 'NVIDIA Fake, 580.1, 1980 MHz, 2619 MHz, 5, 16, 141 GiB'\n"
+SANITIZER = '#!/bin/sh\necho "$2" >>"$TOOLS"\nshift 4\nexec "$@"\n'
+
+
+class GpuCheckTest(unittest.TestCase):
+
+  @classmethod
+  def setUpClass(cls):
+    cls.work = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
+    programs = cls.work / "programs"
+    programs.mkdir()
+    for name, program in ON_THE_FAKE.items():
+      (programs / name).symlink_to(os.path.abspath(program))
+    cls.executable(programs / "preprocess_gpu_test", STAND_IN)
+    stand_ins = cls.work / "stand_ins"
+    stand_ins.mkdir()
+    for name in ("preprocess_gpu_test", *ON_THE_FAKE):
+      cls.executable(stand_ins / name, STAND_IN)
+    photos = cls.work / "photos"
+    for n in range(40):
+      photo = photos / "ab"[n % 2] / f"{n}.jpg"
+      photo.parent.mkdir(parents=True, exist_ok=True)
+      shutil.copy(f"testdata/images/orientation-{n % 8 + 1}.jpg", photo)
+    (cls.work / "libnvjpeg.so.13").write_text("for its name")
+    cls.packed = cls.pack("packed", "--nvjpeg", cls.work / "libnvjpeg.so.13", "--images", photos)
+    cls.light = cls.pack("light", "--nvjpeg", cls.work / "libnvjpeg.so.13", programs=stand_ins)
+    cls.tools = cls.work / "tools"
+    cls.tools.mkdir()
+    cls.executable(cls.tools / "nvidia-smi", NVIDIA_SMI)
+    cls.executable(cls.tools / "compute-sanitizer", SANITIZER)
+
+  @staticmethod
+  def executable(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+
+  @classmethod
+  def pack(cls, name, *words, code=0, programs=None):
+    programs = programs or cls.work / "programs"
+    done = subprocess.run(["cuda/gpu_check/pack", cls.work / name, "--most-mib", "2000", "--programs", programs, *words],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    return cls.work / name if code == 0 else done.stderr
+
+  def run_there(self, only, tools=True, folder=None, minutes="10", **environment):
+    out = pathlib.Path(tempfile.mkdtemp(dir=self.work))
+    path = os.environ["PATH"]
+    done = subprocess.run(
+        [(folder or self.packed) / "run", "--out", out, "--only", only, "--minutes", minutes, "--bench-words", "--decode 32 --epochs 1 --rate 0 -b 16"],
+        env={**os.environ, "PATH": f"{self.tools}:{path}" if tools else path, "TOOLS": str(out / "tools"), "GPU_CHECK_DEVICE": "host", **environment},
+        capture_output=True, text=True, check=False)
+    summary = json.loads((out / "summary.json").read_text())
+    self.assertEqual(done.returncode, 0 if summary["ok"] else 1, done.stderr)
+    return summary, {row["name"]: row for row in summary["rows"]}, out, done.stdout
+
+  def test_everything_that_the_fake_can_run(self):
+    summary, rows, out, table = self.run_there("machine,tests,sanitize,bench")
+    self.assertTrue(summary["ok"], table)
+    self.assertEqual(summary["left_out"], ["interop", "rivals"])
+    self.assertIn("not asked for: interop, rivals", table)
+    for name in ("machine", "nvjpeg", "preprocess_gpu_test", "jpeg_sizes_gpu_test", "cuda_device_gpu_test", "device_loader_gpu_test",
+                 "resident_loader_gpu_test", "racecheck-preprocess_gpu_test", "memcheck-device_loader_gpu_test", "bench-photos-3"):
+      self.assertEqual(rows[name]["result"], "ok", rows[name])
+      self.assertRegex(table, rf"(?m)^ok +{name} ")
+    self.assertRegex(rows["device_loader_gpu_test"]["detail"], r"^1\d tests, exit code 0$")
+    self.assertEqual((out / "tools").read_text().split(), ["memcheck", "racecheck", "initcheck", "synccheck", "memcheck"])
+    self.assertEqual(summary["figures"]["gpus"][0]["name"], "NVIDIA Fake")
+    figure = summary["figures"]["photos"]["copy_bytes_per_second"]
+    self.assertTrue(0 < figure["least"] <= figure["median"] <= figure["most"], figure)
+    self.assertTrue((out / "device_loader_gpu_test.log").read_text())
+
+  def test_what_is_not_run_is_no_success(self):
+    cases = {"skipped": "NOT RUN", "none": "NOT RUN", "failed": "FAILED", "sanitizer": "FAILED", "crash": "FAILED"}
+    for how, result in cases.items():
+      with self.subTest(how):
+        summary, rows, _, table = self.run_there("tests", folder=self.light, PREPROCESS=how)
+        self.assertFalse(summary["ok"], table)
+        self.assertEqual(rows["preprocess_gpu_test"]["result"], result, table)
+        self.assertEqual([row["name"] for row in summary["rows"] if row["result"] != "ok"], ["preprocess_gpu_test"])
+
+  def test_a_program_that_hangs(self):
+    summary, rows, _, _ = self.run_there("tests", folder=self.light, minutes="0.05", PREPROCESS="hang")
+    self.assertFalse(summary["ok"])
+    self.assertRegex(rows["preprocess_gpu_test"]["detail"], "not done after [23] s")
+    self.assertRegex(rows["resident_loader_gpu_test"]["detail"], "no time was left")
+
+  def test_a_machine_without_a_gpu_and_its_tools(self):
+    if shutil.which("nvidia-smi") or shutil.which("compute-sanitizer"):
+      self.skipTest("this machine has them")
+    summary, rows, _, _ = self.run_there("machine,sanitize", tools=False, folder=self.light)
+    self.assertFalse(summary["ok"])
+    self.assertEqual(rows["machine"]["result"], "FAILED")
+    self.assertEqual(rows["initcheck preprocess_gpu_test"], {"name": "initcheck preprocess_gpu_test", "result": "NOT RUN", "seconds": 0.0,
+                                                             "detail": "there is no compute-sanitizer"})
+
+  def test_what_was_not_brought(self):
+    bare = self.pack("bare", programs=self.work / "stand_ins")
+    (bare / "bin" / "resident_loader_gpu_test").unlink()
+    summary, rows, _, _ = self.run_there("tests,bench", folder=bare, SHARDPACK_NVJPEG="")
+    self.assertFalse(summary["ok"])
+    self.assertEqual(rows["resident_loader_gpu_test"]["result"], "NOT RUN")
+    self.assertEqual((rows["bench"]["result"], rows["bench"]["detail"]), ("NOT RUN", "no images were brought"))
+    if rows["nvjpeg"]["result"] != "ok":  # where Python has none
+      self.assertEqual(rows["nvjpeg"]["detail"], "none was brought, and none is here")
+
+  def test_scripts_whose_library_is_missing(self):
+    summary, rows, _, table = self.run_there("interop,rivals")
+    if "interop torch" in rows:  # no torch, or no GPU
+      self.assertFalse(summary["ok"])
+      self.assertEqual(rows["interop torch"]["result"], "NOT RUN", table)
+      self.assertEqual(rows["rivals torch"]["result"], "absent", table)
+
+  def test_pack_refuses(self):
+    self.assertIn("is there already", self.pack("packed", code=2))
+    self.assertIn("there is no ", self.pack("other", "--nvjpeg", "nowhere", code=2))
+    self.assertIn("there is no --what", self.pack("other", "--what", code=2))
+    self.assertIn("are more than --most-mib 1", self.pack("large", "--most-mib", "1", code=2))
+    run = subprocess.run([self.packed / "run", "--only", "nothing"], capture_output=True, text=True, check=False)
+    self.assertEqual(run.returncode, 2)
+    self.assertIn("there is no step nothing", run.stderr)
+
+
+if __name__ == "__main__":
+  unittest.main()
