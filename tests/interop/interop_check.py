@@ -329,6 +329,7 @@ def check_examples(program, pythons, results):
 
 def check_package(arguments, pythons, results):
   """The Python package: in training programs, as types, with tables, beside other libraries, and as a wheel. package_check.py has the rest."""
+  import augment_check  # pylint: disable=import-outside-toplevel
   import module_check  # pylint: disable=import-outside-toplevel
   import neighbours_check  # pylint: disable=import-outside-toplevel
   import tables_check  # pylint: disable=import-outside-toplevel
@@ -339,6 +340,7 @@ def check_package(arguments, pythons, results):
   for name in ("neighbours", "tables", "types", "wheel"):
     pythons[name] = environments.python_of(name, arguments.venv)
   module_check.check(program, module, pythons["torch"], results)
+  augment_check.check(module, arguments.folders, pythons, results)
   types_check.check(module, pythons, results)
   tables_check.check(program, module, pythons, results)
   writing_check.check(program, module, pythons["datasets"], results)
