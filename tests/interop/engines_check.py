@@ -271,8 +271,8 @@ def slurm(place):
       if not done_at and subprocess.run([PACK, "status", place.out, "-q"], capture_output=True, check=False).returncode == 0:
         done_at.append(time.monotonic() - begun)
       return (place.out / "manifest.json").exists() and not (place.out / ".pack").exists()
-    # Tasks of the dead node are requeued, and wait for a place on the other.
-    cluster.wait(is_published, 150, "it was not published")
+    # Tasks of the dead node are requeued, and Slurm lets a requeued task wait for two minutes.
+    cluster.wait(is_published, 300, "it was not published")
     ended = time.monotonic() - begun
     cluster.call("scancel", build, commit)
   return (f"jobs {build} and {commit}; a task requeued ({said.strip() or 'done'}), a node killed; up after {up:.0f} s, all shards done "
