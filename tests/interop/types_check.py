@@ -28,11 +28,15 @@ untyped_calls_exclude = torch
 # Classes of frameworks that are not there.
 disallow_subclassing_any = False
 
+[mypy-shardpack.ray]
+disallow_untyped_decorators = False
+
 [mypy-{frameworks}]
 ignore_missing_imports = True
 follow_imports = skip
 """
-FRAMEWORKS = ("datasets", "grain", "jax", "jaxlib", "lightning", "pytorch_lightning", "pyarrow", "tensorflow", "torchdata", "tqdm")
+FRAMEWORKS = ("datasets", "grain", "jax", "jaxlib", "lightning", "pytorch_lightning", "pyarrow", "pyspark", "ray", "tensorflow",
+              "torchdata", "tqdm")
 
 
 def check(module, pythons, results):
