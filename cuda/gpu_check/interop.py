@@ -89,7 +89,7 @@ def checks(shardpack, torch, path):
     same(got)
 
   def decoded_by_the_gpu():
-    decode = shardpack.Decode(224, 224, crop="center")
+    decode = shardpack.Decode(224, 224, crop="resize")
     dataset = shardpack.Dataset(path)
     order = shardpack.Order(len(dataset), 16, seed=7)
     device = shardpack.Device(0)

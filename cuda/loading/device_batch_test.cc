@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "cuda/loading/device_loader.h"
 #include "cuda/loading/resident_loader.h"
@@ -182,6 +183,49 @@ TEST(DeviceAsynchronousFailure, LosesTheDeviceForEverybody) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("cudaErrorIllegalAddress"));
     EXPECT_EQ(loader->Next().status().code(), absl::StatusCode::kUnavailable);
   }
+}
+
+// That freeing waits for what uses the memory is true of cudaFree and not promised.
+TEST(DeviceBatchMemory, IsNotFreedWhileItIsUsed) {
+  const LoaderFixture data("DeviceBatchMemory", {.jpegs = false, .samples = 160, .batch = 2});
+  const std::vector<HostCopy> expected = data.Expected(data.Options());
+  FakeDevice fake({.max_delay_us = 50, .free_waits = false});
+  uint64_t growths = 0;
+  {
+    PinnedMemory memory(fake, {.log = nullptr});
+    auto loader = DeviceLoader::Open(data.Open(memory, data.Options()),
+                                     {.raw_bytes = 300, .log = nullptr}, fake);
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    const Stream stream = *fake.CreateStream();
+    std::vector<std::vector<std::string>> got;
+    got.reserve(expected.size());  // they are written to by the stream
+    for (;;) {
+      auto batch = loader->Next();
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      if (!batch->has_value()) break;
+      ASSERT_TRUE((*batch)->WaitOn(stream).ok());
+      got.emplace_back((*batch)->size());
+      for (size_t slot = 0; slot < (*batch)->size(); ++slot) {
+        fake.Enqueue(stream,
+                     [bytes = (*batch)->bytes(0, slot), to = &got, at = got.size() - 1, slot] {
+                       std::this_thread::sleep_for(milliseconds(1));
+                       (*to)[at][slot].assign(static_cast<const char*>(bytes.data), bytes.size);
+                     });
+      }
+      ASSERT_TRUE((*batch)->Release(stream).ok());
+    }
+    ASSERT_TRUE(fake.Synchronize(stream).ok());
+    size_t n = 0;
+    for (const HostCopy& host : expected) {
+      if (host.ids.empty()) continue;
+      EXPECT_TRUE(got[n] == host.images) << "batch " << n;
+      ++n;
+    }
+    growths = loader->stats().growths;
+    EXPECT_TRUE(fake.DestroyStream(stream).ok());
+  }
+  EXPECT_GT(growths, 0u);
+  EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
 }
 
 }  // namespace

@@ -97,6 +97,15 @@ bool DeviceBuffers::Idle(const DeviceBuffer& buffer) const {
   return true;
 }
 
+absl::Status DeviceBuffers::WaitForUses(const DeviceBuffer& buffer) const {
+  while (!Idle(buffer)) {
+    if (device_.lost()) return device_.LostStatus();
+    if (stop_ != nullptr && stop_->load()) return absl::CancelledError("the loader was stopped");
+    std::this_thread::sleep_for(kLook);
+  }
+  return absl::OkStatus();
+}
+
 DeviceBuffers::~DeviceBuffers() {
   if (!InOwnProcess()) return;
   const auto deadline = std::chrono::steady_clock::now() + patience_;
@@ -147,6 +156,7 @@ std::vector<Event> DeviceBuffers::Dependencies(const DeviceBuffer& buffer) const
 absl::Status DeviceBuffers::ReserveRaw(DeviceBuffer& buffer, size_t bytes) {
   if (bytes <= buffer.raw_bytes) return absl::OkStatus();
   if (buffer.raw != nullptr) {
+    RETURN_IF_ERROR(WaitForUses(buffer));
     absl::Status freed = device_.Free(buffer.raw);
     buffer.raw = nullptr;
     const std::lock_guard lock(mutex_);
@@ -171,11 +181,18 @@ absl::Status DeviceBuffers::ReserveRaw(DeviceBuffer& buffer, size_t bytes) {
 }
 
 absl::Status DeviceBuffers::FreeUnused() {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   ++shrinks_;
   while (!free_.empty() && all_.size() > kMinBuffers) {
     DeviceBuffer* const buffer = free_.back();
     free_.pop_back();
+    lock.unlock();
+    absl::Status unused = WaitForUses(*buffer);
+    lock.lock();
+    if (!unused.ok()) {
+      free_.push_back(buffer);
+      return unused;
+    }
     device_bytes_ -= std::min<uint64_t>(device_bytes_, buffer->raw_bytes);
     FreeOne(*buffer);
     if (device_.lost()) return device_.LostStatus();

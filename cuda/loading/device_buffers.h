@@ -23,6 +23,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -102,7 +103,9 @@ class DeviceBuffers {
   std::vector<Event> Dependencies(const DeviceBuffer& buffer) const;
   // Makes room for so many encoded bytes; frees unused buffers if there is too little memory.
   absl::Status ReserveRaw(DeviceBuffer& buffer, size_t bytes);
-  // Frees unused buffers down to kMinBuffers, so that others have the memory.
+  // Frees unused buffers down to kMinBuffers, so that others have the memory. As ReserveRaw it
+  // waits for their last use, polling: that freeing itself waits is not promised. Cancelled by
+  // `stop`.
   absl::Status FreeUnused();
   // The buffer belongs to a delivered batch from now on.
   void SetHeld(DeviceBuffer& buffer);
@@ -116,6 +119,7 @@ class DeviceBuffers {
   uint64_t device_bytes() const;
   uint64_t shrinks() const;  // times that there was too little memory
   uint64_t growths() const;  // of ReserveRaw, after the first
+  void set_stop(const std::atomic<bool>* stop) { stop_ = stop; }  // before the first use
   void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
   const std::vector<std::unique_ptr<DeviceBuffer>>& all() const { return all_; }
 
@@ -126,12 +130,14 @@ class DeviceBuffers {
   void FreeOne(DeviceBuffer& buffer);
   void FreeAll();
   bool Idle(const DeviceBuffer& buffer) const;
+  absl::Status WaitForUses(const DeviceBuffer& buffer) const;
   bool ReturnCaptured();
 
   Device& device_;
   DeviceBufferSpec spec_;
   const pid_t process_ = ::getpid();
   std::chrono::milliseconds patience_{5000};
+  const std::atomic<bool>* stop_ = nullptr;
   mutable std::mutex mutex_;
   std::condition_variable returned_;
   bool poked_ = false;

@@ -153,6 +153,7 @@ absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes, bool has_kernel) 
                     .raw_bytes = raw_bytes,
                     .samples = has_kernel}));
   buffers_->set_patience(options_.stop_patience);
+  buffers_->set_stop(&stop_);
   return absl::OkStatus();
 }
 

@@ -329,6 +329,10 @@ absl::Status FakeDevice::EndBlock(const void* memory) {
   if (found == blocks_.end()) return Misuse("device memory freed twice", kDeviceInvalidValue);
   if (BreakInGuards(found->second)) misuses_.push_back("a write beyond device memory");
   device_bytes_ -= found->second.size;
+  if (!options_.free_waits) {
+    std::fill_n(found->second.bytes.get(), found->second.size + kGuardBytes, kGuard);
+    freed_.push_back(std::move(found->second));
+  }
   blocks_.erase(found);
   return absl::OkStatus();
 }
@@ -345,7 +349,7 @@ absl::Status FakeDevice::Free(void* memory) {
   absl::Status error = Begin("Free", Kind::kFrees);
   if (lost_code_.load() != 0) return error;
   changed_.wait(lock, [this] {
-    return lost_code_.load() != 0 ||
+    return lost_code_.load() != 0 || !options_.free_waits ||
            std::all_of(streams_.begin(), streams_.end(),
                        [](const auto& entry) { return entry.second->idle(); });
   });

@@ -52,6 +52,9 @@ struct FakeOptions {
   uint32_t max_delay_us = 200;          // before each operation; 0: none
   DeviceKind kind = DeviceKind::kHost;  // kCuda: as a GPU says of itself
   uint64_t pinned_cap_bytes = UINT64_MAX, device_cap_bytes = UINT64_MAX;
+  // Whether freeing waits for all streams, as cudaFree does and nobody promises. Without, the
+  // memory has other content at once.
+  bool free_waits = true;
   uint32_t copy_us_per_mib = 0;  // of the one engine that copies between host and device
 };
 
@@ -175,8 +178,9 @@ class FakeDevice final : public Device {
   std::optional<std::pair<uint64_t, int>> fail_call_;
   bool failed_ = false;
   std::map<std::string, std::pair<int, uint64_t>, std::less<>> fail_entries_;
-  std::map<const void*, Block> blocks_;                              // device memory
-  std::map<const void*, size_t> registered_;                         // page locks
+  std::map<const void*, Block> blocks_;       // device memory
+  std::vector<Block> freed_;                  // without waiting: something may still write there
+  std::map<const void*, size_t> registered_;  // page locks
   std::map<const void*, std::unique_ptr<std::byte[]>> host_blocks_;  // of AllocateHost
   std::map<Stream, std::shared_ptr<FakeStream>> streams_;
   std::map<uint64_t, Stream> legacy_stream_, thread_streams_;  // made when first used
