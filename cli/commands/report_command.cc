@@ -11,6 +11,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
+#include "cli/flags/given_file.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
@@ -26,6 +27,8 @@ namespace {
 
 using absl::InvalidArgumentError;
 using absl::StrCat;
+
+constexpr uint64_t kMaxValidationBytes = uint64_t{64} << 20;
 
 // The name of the page's folder; "." if it has none.
 std::string FolderOf(const std::string& path) {
@@ -81,6 +84,16 @@ absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal
   options.near = flags.near;
   options.distance = flags.distance;
   options.jobs = line.run.Jobs();
+  if (!flags.validation.empty()) {
+    ASSIGN_OR_RETURN(const std::string text,
+                     ReadGivenFile("--validation", flags.validation, kMaxValidationBytes));
+    absl::StatusOr<ValidationFacts> facts = ParseValidation(text);
+    if (!facts.ok()) {
+      return InvalidArgumentError(StrCat("--validation ", EscapeForTerminal(flags.validation), ": ",
+                                         std::string(facts.status().message())));
+    }
+    options.validation = *std::move(facts);
+  }
   absl::StatusOr<Dataset> dataset = OpenShown(line.arguments, /*same_labels=*/false, terminal);
   if (absl::IsDataLoss(dataset.status()) && line.arguments.size() == 1) {
     const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);

@@ -97,7 +97,7 @@ struct LookFlags {
   bool near = false;
   int distance = kNearDistance;
   std::string write_list;
-  std::string out;  // of report
+  std::string out, validation;  // of report
   uint64_t thumbs = 8, max_bytes = 3'000'000;
 };
 

@@ -168,6 +168,7 @@ FLAGS: dict[str, dict[str, str]] = {
     },
     "report": {
         "out": "value",
+        "validation": "value",
         "thumbs": "value",
         "max-bytes": "value",
         "near": "switch",

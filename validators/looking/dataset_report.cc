@@ -77,6 +77,7 @@ absl::StatusOr<DatasetReport> Make(const Dataset& dataset, const ReportOptions& 
   std::vector<std::string> before = {Written([&](HtmlWriter& page) {
     WriteHead(page, options.name, stats);
     WriteDamage(page, stats);
+    if (options.validation) WriteValidation(page, *options.validation, stats.identity);
     WriteNotes(page, stats);
     WriteClasses(page, stats);
     WriteSizes(page, stats);
@@ -155,6 +156,7 @@ DatasetReport MakeReportOfManifest(const Manifest& manifest, const std::string& 
   const std::string sections = Written([&](HtmlWriter& page) {
     WriteHead(page, options.name, stats);
     WriteDamage(page, stats);
+    if (options.validation) WriteValidation(page, *options.validation, stats.identity);
     WriteShards(page, stats);
     WriteFacts(page, stats, &manifest);
   });

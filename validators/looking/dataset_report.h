@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -24,6 +25,7 @@
 #include "readers/dataset/dataset.h"
 #include "validators/looking/looking_options.h"
 #include "validators/looking/near_copies.h"
+#include "validators/looking/validation_facts.h"
 
 namespace shardpack {
 
@@ -34,7 +36,8 @@ struct ReportOptions {
   uint64_t max_bytes = 3'000'000;
   bool near = false;
   int distance = kNearDistance;
-  int jobs = 0;  // threads; 0 = the cores this process may use
+  int jobs = 0;                                    // threads; 0 = the cores this process may use
+  std::optional<ValidationFacts> validation = {};  // shown, if given
 };
 
 struct DatasetReport {

@@ -202,6 +202,33 @@ void WriteDamage(HtmlWriter& page, const DatasetStats& stats) {
   CloseSection(page);
 }
 
+void WriteValidation(HtmlWriter& page, const ValidationFacts& facts, const std::string& identity) {
+  OpenSection(page, "validation", "Validation");
+  if (facts.identity != identity) {
+    page.Element(
+        "p",
+        StrCat("This result is not of this dataset, but of ",
+               facts.identity.empty() ? "one without identity" : Shortened(facts.identity)),
+        {{"class", "alert"}});
+  }
+  page.Element("p", StrCat("Level ", Shortened(facts.level), ": ", Whole(facts.errors), " errors, ",
+                           Whole(facts.warnings), " warnings in ", Whole(facts.records_checked),
+                           " of ", Whole(facts.records), " records."));
+  for (const std::string& gap : facts.not_checked)
+    page.Element("p", StrCat("Not checked: ", Shortened(gap)));
+  if (!facts.findings.empty()) {
+    OpenTable(page, "Findings", /*words=*/true);
+    WriteHeads(page, {"severity", "finding", "what", "shard", "key"});
+    for (const ValidationFacts::Line& line : facts.findings)
+      WriteRow(page, {Shortened(line.severity), Shortened(line.id), Shortened(line.message),
+                      Shortened(line.shard), Shortened(line.key)});
+    CloseTable(page);
+  }
+  if (facts.errors + facts.warnings > facts.findings.size())
+    page.Element("p", StrCat("The first ", Whole(facts.findings.size()), " are shown."));
+  CloseSection(page);
+}
+
 void WriteNotes(HtmlWriter& page, const DatasetStats& stats) {
   OpenSection(page, "notes", "Worth a look");
   if (stats.notes.empty()) {

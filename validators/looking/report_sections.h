@@ -18,6 +18,7 @@
 #include "validators/looking/copies_report.h"
 #include "validators/looking/dataset_stats.h"
 #include "validators/looking/html_writer.h"
+#include "validators/looking/validation_facts.h"
 
 namespace shardpack::report_sections {
 
@@ -27,6 +28,8 @@ std::string Shortened(std::string_view);  // a name, cut where it is very long
 
 void WriteHead(HtmlWriter& page, const std::string& name, const DatasetStats& stats);
 void WriteDamage(HtmlWriter& page, const DatasetStats& stats);
+// `identity`: of the dataset that the page shows.
+void WriteValidation(HtmlWriter& page, const ValidationFacts& facts, const std::string& identity);
 void WriteNotes(HtmlWriter& page, const DatasetStats& stats);
 void WriteClasses(HtmlWriter& page, const DatasetStats& stats);
 void WriteSizes(HtmlWriter& page, const DatasetStats& stats);
