@@ -1,5 +1,5 @@
-// Loaded into `pack` by LD_PRELOAD, it sets the wall clock off by SHARDPACK_CLOCK_OFF seconds. Clocks that only measure are left
-// alone, as they are by a real clock that is wrong.
+// Loaded into `pack` by LD_PRELOAD, it sets the wall clock off by SHARDPACK_CLOCK_OFF seconds.
+// Clocks that only measure are left alone, as they are by a real clock that is wrong.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <sys/syscall.h>
