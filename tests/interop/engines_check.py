@@ -182,6 +182,7 @@ class Slurm:
         SlurmUser={user}
         SlurmdUser={user}
         AuthType=auth/none
+        AuthInfo=cred_expire=5
         CredType=cred/none
         SlurmctldPort={control}
         StateSaveLocation={self.path}/state
@@ -271,7 +272,7 @@ def slurm(place):
       if not done_at and subprocess.run([PACK, "status", place.out, "-q"], capture_output=True, check=False).returncode == 0:
         done_at.append(time.monotonic() - begun)
       return (place.out / "manifest.json").exists() and not (place.out / ".pack").exists()
-    # Tasks of the dead node are requeued, and Slurm lets a requeued task wait for two minutes.
+    # Tasks of the dead node are requeued, and wait until credentials have expired.
     cluster.wait(is_published, 300, "it was not published")
     ended = time.monotonic() - begun
     cluster.call("scancel", build, commit)
