@@ -12,6 +12,8 @@ class Pixels:
   def __init__(self, options):
     torch.set_num_threads(1)
     augment = [v2.RandomResizedCrop(224, antialias=True), v2.RandomHorizontalFlip()]
+    if options.kind == "augmented":
+      augment += [v2.ColorJitter(0.4, 0.4, 0.4, 0.1), v2.RandAugment(2, 9)]
     if options.kind == "pil":
       dataset = torchvision.datasets.ImageFolder(options.dataset, v2.Compose([*augment, v2.PILToTensor()]))
     else:
@@ -32,4 +34,4 @@ class Pixels:
     return samples, total, int(labels.sum()), mean
 
 
-measure.main(f"{torchvision.__version__} with torch {torch.__version__}", {"torchvision": Pixels, "pil": Pixels})
+measure.main(f"{torchvision.__version__} with torch {torch.__version__}", {"torchvision": Pixels, "pil": Pixels, "augmented": Pixels})

@@ -51,6 +51,12 @@ ROWS = {
     "dali": ("the same against DALI on the CPU", 2, lambda: [
         ours(PIXELS, "torch", "pixels", "large-webdataset", 64, 4),
         Program(PIXELS, "DALI", "dali-images", "../peers/decode_dali.py", "pixels", "large-webdataset", 64, 4)]),
+    "augmented-dali": ("the same with a flip, ColorJitter and RandAugment(2, 9), against DALI on the CPU", 3, lambda: [
+        ours(PIXELS, "torch", "augmented", "large-webdataset", 64, 4),
+        Program(PIXELS, "DALI", "dali-images", "../peers/decode_dali.py", "augmented", "large-webdataset", 64, 2)]),
+    "augmented-torch": ("the same against torchvision v2 in a DataLoader", 4, lambda: [
+        ours(PIXELS, "torch", "augmented", "large-webdataset", 64, 4),
+        Program(PIXELS, "torchvision v2", "torch", "../peers/decode_torch.py", "augmented", "large", 64, 2)]),
     "pil": ("RandomResizedCrop(224) of 50,000 JPEGs of 0.9 KB against DataLoader with PIL", 20, lambda: [
         ours(PIXELS, "torch", "pixels", "small-webdataset", 256, 2),
         Program(PIXELS, "DataLoader with PIL", "torch", "../peers/decode_torch.py", "pil", "small", 256, 2)]),

@@ -8,9 +8,11 @@ import measure
 class Pixels:
   """load() as torch's users call it: RandomResizedCrop(224) and a flip, as tensors."""
 
+  augment = None
+
   def __init__(self, options):
     self.loader = shardpack.load(options.dataset, batch=options.batch, size=224, flip=0.5, epochs=options.epochs, threads=options.threads,
-                                 to="torch")
+                                 to="torch", augment=self.augment)
 
   def batches(self, _):
     return self.loader
@@ -19,6 +21,11 @@ class Pixels:
     images, labels = batch
     samples, total, mean = measure.look_at_pixels(images.numpy())
     return samples, total, int(labels.sum()), mean
+
+
+class Augmented(Pixels):
+
+  augment = "color_jitter(0.4, 0.4, 0.4, 0.1) rand_augment(2, 9)"
 
 
 class Bytes:
@@ -125,5 +132,5 @@ class HeldGrain(Grain):
     return Held(source)
 
 
-measure.main(shardpack.__version__, {"pixels": Pixels, "bytes": Bytes, "dataloader": DataLoader, "counted": Counted,
+measure.main(shardpack.__version__, {"pixels": Pixels, "augmented": Augmented, "bytes": Bytes, "dataloader": DataLoader, "counted": Counted,
                                     "held-dataloader": HeldDataLoader, "grain": Grain, "held-grain": HeldGrain})

@@ -35,13 +35,15 @@ struct Facts {
   std::vector<std::string> fields;
   // Samples per class; empty if there are no names, or if an index cannot be read.
   std::vector<uint64_t> class_counts;
+  absl::Status uncounted;                  // why, in the latter case
   int64_t min_label = -1, max_label = -1;  // of third-party shards
 };
 
-std::vector<uint64_t> CountClasses(const Dataset& dataset) {
+void CountClasses(const Dataset& dataset, Facts& facts) {
   std::mutex mutex;
-  std::vector<uint64_t> counts(dataset.classes().size());
-  const absl::Status looked = ForEachShard(dataset, [&](uint32_t, const ShardIndex& index) {
+  std::vector<uint64_t>& counts = facts.class_counts;
+  counts.resize(dataset.classes().size());
+  facts.uncounted = ForEachShard(dataset, [&](uint32_t, const ShardIndex& index) {
     std::map<int64_t, uint64_t> of_shard;
     for (const int64_t label : NumbersOf<int64_t>(index, IndexColumn::kLabels)) ++of_shard[label];
     const std::lock_guard lock(mutex);
@@ -51,9 +53,7 @@ std::vector<uint64_t> CountClasses(const Dataset& dataset) {
     }
     return absl::OkStatus();
   });
-  // What info says otherwise comes from the manifest, which is whole.
-  if (!looked.ok()) counts.clear();
-  return counts;
+  if (!facts.uncounted.ok()) counts.clear();
 }
 
 absl::StatusOr<Facts> Gather(const Dataset& dataset) {
@@ -78,7 +78,7 @@ absl::StatusOr<Facts> Gather(const Dataset& dataset) {
       facts.max_label = std::max(facts.max_label, label);
     }
   }
-  if (!dataset.classes().empty()) facts.class_counts = CountClasses(dataset);
+  if (!dataset.classes().empty()) CountClasses(dataset, facts);
   return facts;
 }
 
@@ -312,7 +312,11 @@ ExitCode RunInfo(const CommandLine& line, Terminal& terminal) {
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Facts> facts = Gather(*dataset);
   if (!facts.ok()) return Fail(facts.status(), terminal);
-  return PrintResult((line.json ? Json(*dataset, *facts) : Text(*dataset, *facts)) + gpu, terminal);
+  const ExitCode printed =
+      PrintResult((line.json ? Json(*dataset, *facts) : Text(*dataset, *facts)) + gpu, terminal);
+  // All else comes from the manifest, which is whole.
+  if (facts->uncounted.ok()) return printed;
+  return Worse(printed, Fail(facts->uncounted, terminal));
 }
 
 }  // namespace shardpack::cli

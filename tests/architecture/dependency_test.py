@@ -67,6 +67,7 @@ ROOMS = {
     "images/transform": {"codecs", "pixels", "probe", "resize"},
     "readers/dataset": set(),
     "readers/loading": {"dataset", "order"},
+    "readers/opencv": {"loading"},
     "readers/order": set(),
     "validators/checks": {"report"},
     "validators/looking": {"report"},
