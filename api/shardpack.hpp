@@ -1025,11 +1025,13 @@ inline Returned<std::string> DrawProgram(const std::string& plan, std::uint64_t 
     });
   });
 }
-// In place, on [height, width, channels] without gaps.
+// In place, on [height, width, channels] without gaps, which `pixels` has at least.
 inline Returned<void> ApplyProgram(const std::string& program, Span<std::uint8_t> pixels,
                                    std::uint32_t width, std::uint32_t height,
                                    std::uint32_t channels) {
-  return internal::Do([&](shardpack_error** error) {
+  return internal::Do([&](shardpack_error** error) -> internal::Outcome {
+    if (pixels.size() < std::uint64_t{width} * height * channels)
+      return internal::Outcome(Code::kInvalid, "fewer pixels than width x height x channels");
     return internal::WithText(internal::IsWhole(program), [&] {
       return shardpack_program_apply(program.c_str(), pixels.data(), width, height, channels, 0,
                                      error);

@@ -11,6 +11,10 @@ namespace shardpack {
 namespace {
 
 bool IsWordStart(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+// The longest text of a number, and of a range's first one.
+constexpr size_t kMaxNumber = 64;
+constexpr size_t kMaxValues = 16;  // of a call
+
 bool IsWordPart(char c) {
   return IsWordStart(c) || absl::ascii_isdigit(static_cast<unsigned char>(c));
 }
@@ -53,7 +57,7 @@ std::string_view CallReader::TakeWord() {
 
 absl::StatusOr<double> CallReader::TakeNumber() {
   // Two dots end the first number of a range, even where one of them could belong to it.
-  std::string_view rest = text_.substr(at_);
+  std::string_view rest = text_.substr(at_, kMaxNumber);
   const size_t dots = rest.find("..");
   if (dots != std::string_view::npos) rest = rest.substr(0, dots);
   if (!rest.empty() && rest.front() == '+') rest.remove_prefix(rest.size() > 1 ? 1 : 0);
@@ -95,6 +99,8 @@ absl::StatusOr<TextCall> CallReader::Next() {
   if (Take('(') && !Take(')')) {
     do {
       ASSIGN_OR_RETURN(TextValue value, TakeValue());
+      if (call.values.size() == kMaxValues)
+        return ErrorAt(value.column, absl::StrCat("more than ", kMaxValues, " parameters"));
       call.values.push_back(value);
     } while (Take(','));
     if (!Take(')')) return Unexpected("',' or ')'");

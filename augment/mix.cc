@@ -95,6 +95,15 @@ absl::Status CheckMixOptions(const MixOptions& options, uint32_t global_batch) {
     return refuse("cutmix_share", options.cutmix_share, "0 to 1");
   if (!(options.smoothing >= 0 && options.smoothing < 1))
     return refuse("smoothing", options.smoothing, "at least 0 and below 1");
+  if (!options.mixes() && options.smoothing == 0) {
+    return absl::InvalidArgumentError(
+        "mix: neither mixup nor cutmix nor smoothing is above 0, so nothing would be done");
+  }
+  if (options.cutmix_share != MixOptions().cutmix_share &&
+      (options.mixup_alpha == 0 || options.cutmix_alpha == 0)) {
+    return absl::InvalidArgumentError(
+        "mix: cutmix_share is for mixup and cutmix together, of which one is 0");
+  }
   if (options.classes == 0 || options.classes > 1'000'000)
     return refuse("classes", options.classes, "the number of classes, 1 to 1000000");
   if (options.group < 2) return refuse("group", options.group, "at least 2");

@@ -55,7 +55,8 @@ MixDraw DrawMix(const MixOptions& options, uint64_t seed, uint64_t epoch, uint64
 // All of the same size, contiguous 8-bit pixels. `out` may be `own`.
 void MixPixels(const MixDraw& draw, const PixelView& own, const uint8_t* partner, uint8_t* out);
 
-// One row of options.classes numbers. A label outside 0 to classes - 1 adds nothing.
+// One row of options.classes numbers. A negative label, of a sample that has none, adds nothing;
+// others are below options.classes.
 void SoftLabels(const MixOptions& options, double partner_weight, int64_t label,
                 int64_t partner_label, std::span<float> row);
 

@@ -24,6 +24,10 @@ TEST(MixTest, OptionsAreChecked) {
   EXPECT_EQ(message([](MixOptions& o) { o.group = 6; }),
             "mix: groups of 6 do not divide a batch of 64");
   EXPECT_EQ(message([](MixOptions& o) { o.group = 1; }), "mix: group is 1; it is at least 2");
+  EXPECT_EQ(message([](MixOptions& o) { o.mixup_alpha = 0; }),
+            "mix: neither mixup nor cutmix nor smoothing is above 0, so nothing would be done");
+  EXPECT_EQ(message([](MixOptions& o) { o.cutmix_share = 0.3; }),
+            "mix: cutmix_share is for mixup and cutmix together, of which one is 0");
   EXPECT_EQ(message([](MixOptions& o) { o.smoothing = 1; }),
             "mix: smoothing is 1; it is at least 0 and below 1");
 }
@@ -86,7 +90,7 @@ TEST(MixTest, LabelsAreShared) {
   EXPECT_EQ(row, (std::vector<float>{0, 0.75f, 0, 0.25f}));
   SoftLabels(options, 0.25, 2, 2, row);
   EXPECT_EQ(row, (std::vector<float>{0, 0, 1, 0}));
-  SoftLabels(options, 0.25, -1, 9, row);  // neither has a label
+  SoftLabels(options, 0.25, -1, -1, row);  // neither has a label
   EXPECT_EQ(row, (std::vector<float>{0, 0, 0, 0}));
   SoftLabels({.classes = 4, .smoothing = 0.5}, 0, 1, 3, row);
   EXPECT_EQ(row, (std::vector<float>{0.125f, 0.625f, 0.125f, 0.125f}));

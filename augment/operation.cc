@@ -12,6 +12,8 @@ namespace shardpack {
 namespace {
 
 constexpr double kMany = 1e6;
+// Twice the largest image.
+constexpr double kMaxShift = 131'070;
 
 constexpr OperationParameter Factor(double most = 100) { return {"factor", 0, most}; }
 constexpr OperationParameter kBilinear = {"bilinear", 0, 1, 0, true};
@@ -36,19 +38,19 @@ constexpr OperationFacts kFacts[] = {
     // How far a row moves for each row below the upper edge.
     {"shear_x", {{{"slope", -100, 100}, kBilinear, kFill}}},
     {"shear_y", {{{"slope", -100, 100}, kBilinear, kFill}}},
-    {"translate_x", {{{"pixels", -kMany, kMany}, kBilinear, kFill}}},
-    {"translate_y", {{{"pixels", -kMany, kMany}, kBilinear, kFill}}},
+    {"translate_x", {{{"pixels", -kMaxShift, kMaxShift}, kBilinear, kFill}}},
+    {"translate_y", {{{"pixels", -kMaxShift, kMaxShift}, kBilinear, kFill}}},
     // Counterclockwise, about the centre.
     {"rotate", {{{"degrees", -kMany, kMany}, kBilinear, kFill}}},
     // torchvision's affine: rotation clockwise, scale and shear (degrees) about the centre, then
     // translation.
     {"affine",
      {{{"degrees", -kMany, kMany},
-       {"dx", -kMany, kMany, 0},
-       {"dy", -kMany, kMany, 0},
-       {"scale", 1e-3, 1e3, 1},
-       {"shear_x", -89, 89, 0},
-       {"shear_y", -89, 89, 0},
+       {"dx", -kMaxShift, kMaxShift, 0},
+       {"dy", -kMaxShift, kMaxShift, 0},
+       {"scale", 0.01, 100, 1},
+       {"shear_x", -80, 80, 0},
+       {"shear_y", -80, 80, 0},
        kBilinear,
        kFill}}},
     {"flip_horizontal"},

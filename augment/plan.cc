@@ -17,12 +17,12 @@ AugmentPlan& AugmentPlan::operator=(AugmentPlan&&) noexcept = default;
 AugmentPlan::~AugmentPlan() = default;
 
 absl::StatusOr<AugmentPlan> AugmentPlan::Parse(std::string_view text) {
-  constexpr std::string_view kName = "augment/";
+  constexpr std::string_view kName = "augment/", kBlanks = " \t\n\v\f\r";
   // Blanks keep the columns of messages those of the text.
   std::string steps(text);
-  const size_t first = std::min(text.find_first_not_of(" \t\n"), text.size());
+  const size_t first = std::min(text.find_first_not_of(kBlanks), text.size());
   if (text.substr(first, kName.size()) == kName) {
-    const size_t end = std::min(text.find_first_of(" \t\n", first), text.size());
+    const size_t end = std::min(text.find_first_of(kBlanks, first), text.size());
     if (text.substr(first, end - first) != kVersion) {
       return CallReader::ErrorAt(
           first + 1, absl::StrCat("this program reads ", std::string(kVersion), ", not ",

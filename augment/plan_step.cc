@@ -101,15 +101,23 @@ absl::Status NoRange(const TextValue& value, std::string_view name) {
 
 // p, epochs and stream; false if the value is none of them.
 absl::StatusOr<bool> TakeCommon(const TextValue& value, PlanStep& step) {
+  const auto once = [&](bool given) {
+    return given ? CallReader::ErrorAt(value.column,
+                                       absl::StrCat(std::string(value.key), " is given twice"))
+                 : absl::OkStatus();
+  };
   if (value.key == "p") {
+    RETURN_IF_ERROR(once(std::exchange(step.has_probability, true)));
     RETURN_IF_ERROR(NoRange(value, "p"));
     RETURN_IF_ERROR(CheckValue(value, "p", 0, 1, false));
     step.probability = value.low;
   } else if (value.key == "epochs") {
+    RETURN_IF_ERROR(once(step.last_epoch != PlanStep::kNoLastEpoch));
     RETURN_IF_ERROR(CheckValue(value, "epochs", 0, 0x1p53, true));
     step.first_epoch = static_cast<uint64_t>(value.low);
     step.last_epoch = static_cast<uint64_t>(value.high);
   } else if (value.key == "stream") {
+    RETURN_IF_ERROR(once(step.own_stream));
     RETURN_IF_ERROR(NoRange(value, "stream"));
     RETURN_IF_ERROR(CheckValue(value, "stream", 0, PlanStep::kMaxStream, true));
     step.stream = static_cast<uint32_t>(value.low);
@@ -173,11 +181,11 @@ absl::Status TakeOperationValues(const TextCall& call, PlanStep& step) {
 ValueRange JitterRange(const TextValue& value, size_t place) {
   if (value.range) return {value.low, value.high};
   if (place == 3) return {-std::abs(value.low), std::abs(value.low)};
-  return {std::max(0.0, 1 - value.low), 1 + value.low};
+  return {std::max(0.0, 1 - value.low), std::min(1 + value.low, 100.0)};
 }
 
 absl::Status TakeWordValue(const TextValue& value, const TextCall& call, PlanStep& step) {
-  if (step.kind == StepKind::kAutoAugment) {
+  if (step.kind == StepKind::kAutoAugment && (value.key.empty() || value.key == "policy")) {
     const auto policy = FindWord<AutoAugmentPolicy>(value.word);
     if (policy) {
       step.policy = *policy;
@@ -194,27 +202,42 @@ absl::Status TakeWordValue(const TextValue& value, const TextCall& call, PlanSte
 absl::Status TakeStepValues(const TextCall& call, const StepFacts& facts, PlanStep& step) {
   for (size_t i = 0; i < facts.count(); ++i) step.values[i] = facts.parameters[i].fallback;
   size_t next = 0;
+  bool has_word = false, has_level = false;
+  std::array<bool, 6> given = {};
   for (const TextValue& value : call.values) {
     ASSIGN_OR_RETURN(const bool common, TakeCommon(value, step));
     if (common) continue;
     if (!value.word.empty()) {
+      if (std::exchange(has_word, true))
+        return CallReader::ErrorAt(value.column, "a second word, where one is expected");
       RETURN_IF_ERROR(TakeWordValue(value, call, step));
       continue;
+    }
+    if (step.kind == StepKind::kErase && value.key.empty()) {
+      return CallReader::ErrorAt(
+          value.column, "the parameters of erase are named: p=, scale=, ratio=, value=");
     }
     if (step.kind == StepKind::kErase && value.key == "value") {  // of all channels
       RETURN_IF_ERROR(NoRange(value, "value"));
       RETURN_IF_ERROR(CheckValue(value, "value", 0, 255, true));
       for (size_t i = 2; i < 5; ++i) step.values[i] = {value.low, value.low};
+      has_level = true;
       continue;
     }
     ASSIGN_OR_RETURN(const size_t place, PlaceOf(value, call.name, facts, next));
     const StepFacts::Parameter& parameter = facts.parameters[place];
+    if (std::exchange(given[place], true)) {
+      return CallReader::ErrorAt(value.column,
+                                 absl::StrCat(std::string(parameter.name), " is given twice"));
+    }
     if (!parameter.range) RETURN_IF_ERROR(NoRange(value, parameter.name));
     RETURN_IF_ERROR(
         CheckValue(value, parameter.name, parameter.least, parameter.most, parameter.whole));
     step.values[place] = step.kind == StepKind::kColorJitter ? JitterRange(value, place)
                                                              : ValueRange{value.low, value.high};
   }
+  if (step.noise && (has_level || given[2] || given[3] || given[4]))
+    return CallReader::ErrorAt(call.column, "erase has value=random or levels, not both");
   if (step.kind == StepKind::kRandAugment && step.values[1].low >= step.values[2].low) {
     return CallReader::ErrorAt(
         call.column, absl::StrCat("m is ", NumberText(step.values[1].low), "; it is below bins (",

@@ -61,6 +61,7 @@ struct PlanStep {
   AutoAugmentPolicy policy = AutoAugmentPolicy::kImagenet;
   bool noise = false;  // kErase
   double probability = 1;
+  bool has_probability = false;  // named in the text
   uint64_t first_epoch = 0, last_epoch = kNoLastEpoch;
   uint32_t stream = 0;
   bool own_stream = false;  // named in the text

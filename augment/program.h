@@ -31,7 +31,7 @@
 namespace shardpack {
 
 struct SampleProgram {
-  static constexpr size_t kMaxOperations = 64;
+  static constexpr size_t kMaxOperations = 512;
 
   absl::InlinedVector<Operation, 8> operations;
 
@@ -57,6 +57,12 @@ struct EditablePixels {
 // Where a warp's result takes its pixels: x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5],
 // in pixels from the image's upper left corner; a pixel's centre lies at .5.
 std::array<double, 6> SourceOf(const Operation& warp, uint32_t width, uint32_t height);
+
+// The label map of a warped image: each label is that of the pixel that the image takes there, and
+// `ignore` outside. Rows have no gaps; the maps do not overlap. Label is uint8_t or uint16_t.
+template <typename Label>
+void WarpLabels(const Operation& warp, const Label* from, uint32_t width, uint32_t height,
+                Label ignore, Label* to);
 
 class ProgramRunner {
  public:

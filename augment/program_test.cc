@@ -181,6 +181,25 @@ TEST(ProgramTest, BilinearBlendsWithTheFillOutside) {
   EXPECT_EQ(row, (std::vector<uint8_t>{100, 100, 150, 200, 200, 200, 200, 200}));
 }
 
+// A label map takes the pixels that its image takes.
+TEST(ProgramTest, LabelsAreWarpedLikePixels) {
+  const TestImage image(61, 47, 1);
+  for (const char* text : {"rotate(-29.5", "shear_x(0.3", "shear_y(0.25", "translate_x(-9",
+                           "affine(30, 3, -4, 1.25, 10, -5", "affine(0, 0, 0, 0.01, 80, 80"}) {
+    const std::string nearest = std::string(text) + ", 0, 255)";
+    const auto program = SampleProgram::Parse(nearest);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const std::vector<uint8_t> wanted = Applied(nearest, image);
+    std::vector<uint8_t> labels(wanted.size());
+    WarpLabels<uint8_t>(program->operations[0], image.bytes.data(), 61, 47, 255, labels.data());
+    EXPECT_EQ(labels, wanted) << text;
+    const std::vector<uint16_t> wide(image.bytes.begin(), image.bytes.end());
+    std::vector<uint16_t> warped(wide.size());
+    WarpLabels<uint16_t>(program->operations[0], wide.data(), 61, 47, 255, warped.data());
+    EXPECT_TRUE(std::equal(warped.begin(), warped.end(), wanted.begin())) << text;
+  }
+}
+
 TEST(ProgramTest, GrayImagesKeepTheirColours) {
   const TestImage image(20, 20, 1);
   EXPECT_EQ(Applied("saturation(0.2) hue(0.3) grayscale", image), image.bytes);

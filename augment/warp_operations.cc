@@ -29,7 +29,9 @@ std::array<double, 6> InverseAffine(double degrees, double dx, double dy, double
   return m;
 }
 
-// Positions along a row advance in units of 2^-32 pixels from where the row begins in double.
+// Positions along a row advance in units of 2^-32 pixels from where the row begins in double. The
+// limits of operation.cc keep them below 2^31 pixels: a matrix has entries below 3,400, and images
+// and shifts at most 131,070 pixels.
 constexpr double kOne = 0x1p32;
 struct RowWalk {
   int64_t x, y;
@@ -46,23 +48,37 @@ struct RowWalk {
   }
 };
 
-template <uint32_t kChannels>
-void WarpNearest(const std::array<double, 6>& m, uint8_t fill, const PixelView& from,
-                 const EditablePixels& image) {
-  for (uint32_t y = 0; y < image.height; ++y) {
-    uint8_t* out = image.Row(y);
+// `take(in place, out place)` and `fill(out place)` for each pixel of the result.
+template <typename Take, typename Fill>
+void WalkNearest(const std::array<double, 6>& m, uint32_t width, uint32_t height, const Take& take,
+                 const Fill& fill) {
+  for (uint32_t y = 0; y < height; ++y) {
     RowWalk walk(m, y, 0);
-    for (uint32_t x = 0; x < image.width; ++x, out += kChannels, walk.Advance()) {
+    for (uint32_t x = 0; x < width; ++x, walk.Advance()) {
       // Negative positions are large numbers here.
       const auto px = static_cast<uint64_t>(walk.x >> 32), py = static_cast<uint64_t>(walk.y >> 32);
-      if (px < from.width && py < from.height) {
-        const uint8_t* const in = from.Row(static_cast<uint32_t>(py)) + px * kChannels;
-        for (uint32_t c = 0; c < kChannels; ++c) out[c] = in[c];
+      if (px < width && py < height) {
+        take(static_cast<uint32_t>(px), static_cast<uint32_t>(py), x, y);
       } else {
-        for (uint32_t c = 0; c < kChannels; ++c) out[c] = fill;
+        fill(x, y);
       }
     }
   }
+}
+
+template <uint32_t kChannels>
+void WarpNearest(const std::array<double, 6>& m, uint8_t fill, const PixelView& from,
+                 const EditablePixels& image) {
+  WalkNearest(
+      m, from.width, from.height,
+      [&](uint32_t px, uint32_t py, uint32_t x, uint32_t y) {
+        const uint8_t* const in = from.Row(py) + size_t{px} * kChannels;
+        uint8_t* const out = image.Row(y) + size_t{x} * kChannels;
+        for (uint32_t c = 0; c < kChannels; ++c) out[c] = in[c];
+      },
+      [&](uint32_t x, uint32_t y) {
+        std::fill_n(image.Row(y) + size_t{x} * kChannels, kChannels, fill);
+      });
 }
 
 // The four pixels around a position with weights of 8 bits; those outside have the fill's value.
@@ -83,14 +99,15 @@ void WarpBilinear(const std::array<double, 6>& m, uint8_t fill, const PixelView&
         continue;
       }
       const bool left = px >= 0, right = px + 1 < width, upper = py >= 0, lower = py + 1 < height;
-      const uint8_t* const at = from.pixels + py * static_cast<int64_t>(from.stride_bytes) +
-                                px * static_cast<int64_t>(kChannels);
-      const size_t down = from.stride_bytes;
+      const auto level = [&](bool inside, int64_t at_x, int64_t at_y, uint32_t c) -> uint32_t {
+        if (!inside) return fill;
+        return from.Row(static_cast<uint32_t>(at_y))[static_cast<size_t>(at_x) * kChannels + c];
+      };
       for (uint32_t c = 0; c < kChannels; ++c) {
-        const uint32_t a = left && upper ? at[c] : fill;
-        const uint32_t b = right && upper ? at[c + kChannels] : fill;
-        const uint32_t d = left && lower ? at[down + c] : fill;
-        const uint32_t e = right && lower ? at[down + c + kChannels] : fill;
+        const uint32_t a = level(left && upper, px, py, c);
+        const uint32_t b = level(right && upper, px + 1, py, c);
+        const uint32_t d = level(left && lower, px, py + 1, c);
+        const uint32_t e = level(right && lower, px + 1, py + 1, c);
         const uint32_t top = a * (256 - wx) + b * wx, bottom = d * (256 - wx) + e * wx;
         out[c] = static_cast<uint8_t>((top * (256 - wy) + bottom * wy + (1 << 15)) >> 16);
       }
@@ -134,6 +151,20 @@ void Warp(const Operation& operation, const PixelView& from, const EditablePixel
                             : (image.channels == 1 ? WarpNearest<1> : WarpNearest<3>);
   run(source, fill, from, image);
 }
+
+template <typename Label>
+void WarpLabels(const Operation& warp, const Label* from, uint32_t width, uint32_t height,
+                Label ignore, Label* to) {
+  WalkNearest(
+      SourceOf(warp, width, height), width, height,
+      [&](uint32_t px, uint32_t py, uint32_t x, uint32_t y) {
+        to[size_t{y} * width + x] = from[size_t{py} * width + px];
+      },
+      [&](uint32_t x, uint32_t y) { to[size_t{y} * width + x] = ignore; });
+}
+template void WarpLabels(const Operation&, const uint8_t*, uint32_t, uint32_t, uint8_t, uint8_t*);
+template void WarpLabels(const Operation&, const uint16_t*, uint32_t, uint32_t, uint16_t,
+                         uint16_t*);
 
 void FlipHorizontally(const EditablePixels& image) {
   for (uint32_t y = 0; y < image.height; ++y) {

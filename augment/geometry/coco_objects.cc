@@ -38,8 +38,8 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
   std::string error;
   std::optional<std::vector<Element>> boxes, annotations;
 
-  bool null() override { return NotAtRoot(); }
-  bool boolean(bool value) override { return Integer(value ? 1 : 0); }
+  bool null() override { return NotAtRoot() && NoNumber("null"); }
+  bool boolean(bool value) override { return NoNumber("a truth value") && Integer(value ? 1 : 0); }
   bool number_integer(number_integer_t value) override { return Integer(value); }
   bool number_unsigned(number_unsigned_t value) override {
     if (value <= INT64_MAX) return Integer(static_cast<int64_t>(value));
@@ -47,7 +47,7 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_float(number_float_t value, const string_t&) override { return Number(value); }
   bool string(string_t& text) override {
-    if (!NotAtRoot()) return false;
+    if (!NotAtRoot() || !NoNumber("text")) return false;
     if (list_ != nullptr && depth_ == element_depth_ + 1 && member_ == Member::kSegmentation &&
         inner_ == "counts") {
       element_.compressed = text;
@@ -62,11 +62,7 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
       seen_ = 0;
       member_ = Member::kOther;
     }
-    const bool in_list = member_ == Member::kBox || member_ == Member::kKeypoints ||
-                         (member_ == Member::kSegmentation && in_rings_);
-    if (list_ != nullptr && depth_ > element_depth_ && in_list)
-      return Fail("has an object among the numbers of its bbox, keypoints or polygons");
-    return true;
+    return depth_ <= element_depth_ || NoNumber("an object");
   }
   bool end_object() override {
     const bool ends = list_ != nullptr && depth_ == element_depth_;
@@ -87,6 +83,8 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
       return StartList(annotations, 3);
     if (list_ == nullptr) return true;
     if (depth_ == element_depth_) return Fail("is a list and no object");
+    const size_t below = depth_ - element_depth_;
+    if (below > (member_ == Member::kSegmentation ? 2u : 1u) && !NoNumber("a list")) return false;
     if (depth_ == element_depth_ + 1 && member_ == Member::kBox) element_.has_box = true;
     if (member_ != Member::kSegmentation) return true;
     if (depth_ == element_depth_ + 1) in_rings_ = true;
@@ -150,6 +148,14 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
                                : absl::StrCat("object ", list_->size(), " ", why);
     }
     return false;
+  }
+  // What stands where numbers are expected: within bbox, keypoints and polygons.
+  bool NoNumber(const char* what) {
+    const bool among_numbers = member_ == Member::kBox || member_ == Member::kKeypoints ||
+                               (member_ == Member::kSegmentation && in_rings_);
+    if (list_ == nullptr || depth_ <= element_depth_ || !among_numbers) return true;
+    return Fail(
+        absl::StrCat("has ", what, " among the numbers of its bbox, keypoints or polygons"));
   }
   bool NotAtRoot() { return depth_ > 0 || Fail("is no list of objects"); }
   // A value in the place of an object of a list.
@@ -237,6 +243,10 @@ absl::Status TakePolygons(size_t number, const Element& element, ImageObject& ob
     if (!std::all_of(numbers.begin(), numbers.end(), IsCoordinate))
       return Wrong(number,
                    absl::StrCat("has polygon ", i, " with a number that is not one of an image"));
+    if (numbers.size() == 2) {
+      return Wrong(number, absl::StrCat("has polygon ", i,
+                                        " of one point; a polygon is one list of x and y"));
+    }
     if (numbers.size() < 6) continue;  // without area
     Ring& ring = object.polygons.emplace_back();
     for (size_t p = 0; p < numbers.size(); p += 2) ring.push_back({numbers[p], numbers[p + 1]});

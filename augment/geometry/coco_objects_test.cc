@@ -124,6 +124,18 @@ TEST(ParseObjects, WhatIsWrongIsNamed) {
               HasSubstr("an object among the numbers"));
   EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4],"keypoints":{"a":1}}])"),
               HasSubstr("an object among the numbers"));
+  for (const auto& [members, what] :
+       {std::pair(R"("bbox":[null,10,20,30,40])", "null"),
+        std::pair(R"("bbox":["1",10,20,30])", "text"),
+        std::pair(R"("bbox":[0,0,9,9],"keypoints":[[1,2,2]])", "a list"),
+        std::pair(R"("bbox":[0,0,9,9],"keypoints":[1,true,2])", "a truth value"),
+        std::pair(R"("bbox":[0,0,9,9],"segmentation":[[0,null]])", "null")}) {
+    EXPECT_THAT(ParseObjects(absl::StrCat("[{", members, "}]")).status().message(),
+                HasSubstr(absl::StrCat("has ", what, " among the numbers")));
+  }
+  EXPECT_THAT(
+      ParseObjects(R"([{"bbox":[0,0,9,9],"segmentation":[[0,0],[9,0],[9,9]]}])").status().message(),
+      HasSubstr("polygon 0 of one point"));
   // An object in a segmentation that is one says nothing, whatever its members are called.
   EXPECT_TRUE(
       ParseObjects(R"([{"bbox":[1,2,3,4],"segmentation":{"":[1,2],"x":{"y":3,"":[[1]]}}}])").ok());

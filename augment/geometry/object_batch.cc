@@ -32,7 +32,7 @@ std::vector<Ring> MovedRings(const ImageObject& object, const Movement& movement
 }
 
 absl::Status AppendKeypoints(size_t number, const ImageObject& object, const Movement& movement,
-                             const ObjectOptions& options, MovedObjects& moved) {
+                             bool mirrored, const ObjectOptions& options, MovedObjects& moved) {
   if (options.keypoints == 0) return absl::OkStatus();
   std::vector<Keypoint> points(options.keypoints);
   if (!object.keypoints.empty() && object.keypoints.size() != points.size()) {
@@ -41,7 +41,7 @@ absl::Status AppendKeypoints(size_t number, const ImageObject& object, const Mov
   }
   for (size_t i = 0; i < object.keypoints.size(); ++i)
     points[i] = MoveKeypoint(object.keypoints[i], movement);
-  if (movement.crop.flip) SwapPairs(options.pairs, points);
+  if (mirrored) SwapPairs(options.pairs, points);
   for (const Keypoint& point : points) {
     moved.keypoints.push_back(static_cast<float>(point.x));
     moved.keypoints.push_back(static_cast<float>(point.y));
@@ -69,7 +69,8 @@ absl::StatusOr<MovedObjects> MoveObjects(std::span<const ImageObject> objects,
                                          const Movement& movement, const ObjectOptions& options) {
   MovedObjects moved;
   const Affine affine = movement.affine();
-  const double scale = std::abs(affine.xx * affine.yy - affine.xy * affine.yx);
+  const double determinant = affine.xx * affine.yy - affine.xy * affine.yx;
+  const double scale = std::abs(determinant);
   for (size_t i = 0; i < objects.size(); ++i) {
     const ImageObject& object = objects[i];
     MovedBox box = MoveBox(object.box, movement);
@@ -87,7 +88,7 @@ absl::StatusOr<MovedObjects> MoveObjects(std::span<const ImageObject> objects,
     moved.labels.push_back(object.label);
     moved.crowds.push_back(object.crowd ? 1 : 0);
     moved.keep.push_back(static_cast<uint32_t>(i));
-    RETURN_IF_ERROR(AppendKeypoints(i, object, movement, options, moved));
+    RETURN_IF_ERROR(AppendKeypoints(i, object, movement, determinant < 0, options, moved));
     if (!options.polygons) continue;
     moved.rings.push_back(static_cast<uint32_t>(rings.size()));
     for (const Ring& ring : rings) {

@@ -77,6 +77,11 @@ TEST(MoveObjects, Options) {
   upright.crop.flip = false;
   EXPECT_THAT(MoveObjects(objects, upright, options)->keypoints,
               ElementsAre(19.5, 19.5, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  // A warp that mirrors swaps them too, and mirrored twice nothing is swapped.
+  const Affine mirror = AffineOfFlip(upright.width);
+  upright.warps = std::span(&mirror, 1);
+  EXPECT_EQ(MoveObjects(objects, upright, options)->keypoints,
+            MoveObjects(objects, LeftHalf(), options)->keypoints);
   objects[3].keypoints.resize(3);
   EXPECT_THAT(MoveObjects(objects, LeftHalf(), options).status().message(),
               HasSubstr("object 3 has 3 keypoints, not 2"));

@@ -9,9 +9,10 @@ from . import _c
 from ._errors import OptionError
 from ._library import call, library, text_made
 from ._memory import import_numpy
-from ._options import c_text, whole
+from ._options import c_text, choice, whole
 
 Range = Union[float, Sequence[float]]
+_POLICIES = {"imagenet": 0, "cifar10": 1, "svhn": 2}
 
 
 class Augment:
@@ -81,6 +82,7 @@ class Augment:
 
   def auto_augment(self, policy: str = "imagenet", *, p: float = 1.0) -> Augment:
     """torchvision's AutoAugment; policy: 'imagenet', 'cifar10' or 'svhn'."""
+    choice(policy, "policy", _POLICIES)
     return self.then(f"auto_augment({policy}, p={_number(p)})")
 
   def erase(self, p: float = 0.5, *, scale: Range = (0.02, 0.33), ratio: Range = (0.3, 3.3), value: Union[int, str] = 0) -> Augment:
@@ -100,7 +102,7 @@ class Augment:
 def _number(value: Any) -> str:
   if isinstance(value, bool) or not isinstance(value, (int, float)):
     raise OptionError(f"a number is needed, and not {value!r}")
-  return repr(value)
+  return repr(float(value)) if isinstance(value, float) else repr(int(value))
 
 
 def _range(value: Any) -> str:
@@ -137,7 +139,8 @@ class Mix:
 
   mixup, cutmix: alpha of the Beta distribution, 0 for none; with both, cutmix_share of the groups get CutMix. classes: columns of
   the soft labels. p: how probable it is that a group is mixed. group: neighbours in the global batch that are mixed with each
-  other; it divides each process's share, so pixels do not depend on the number of processes. smoothing: of the labels.
+  other; it divides each process's share, so pixels do not depend on the number of processes. smoothing: of the labels. A loader
+  refuses a dataset with more classes.
 
   >>> loader = shardpack.Loader(shardpack.Dataset('shards'), shardpack.Order(60, 20), decode=shardpack.Decode(32, 32),
   ...                           mix=shardpack.Mix(mixup=0.2, cutmix=1.0, classes=3))

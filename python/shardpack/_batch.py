@@ -102,13 +102,13 @@ class BatchFacts:
 
   @property
   def flips(self) -> numpy.typing.NDArray[numpy.bool_]:
-    """bool [n]: which images are mirrored. Raises UnsupportedError for a batch that was not decoded."""
+    """bool [n]: which images are mirrored by Decode's flip, of the first view. Raises UnsupportedError for a batch that was not decoded."""
     flips: numpy.typing.NDArray[numpy.bool_] = self._crops()["flip"] != 0
     return flips
 
   @property
   def crops(self) -> numpy.typing.NDArray[numpy.int32]:
-    """int32 [n, 4]: x, y, width and height of the part that was taken of each image, in pixels of the image as displayed, to the
+    """int32 [n, 4]: x, y, width and height of the part that was taken of each image (for the first view), in pixels of the image as displayed, to the
     nearest whole pixel (a central crop may have its edges within pixels; boxes() moves with the exact ones). 0 for padding. Raises
     UnsupportedError for a batch that was not decoded."""
     crops: numpy.typing.NDArray[numpy.int32] = self._corners().round().astype("int32")
@@ -117,7 +117,7 @@ class BatchFacts:
 
   @property
   def affine(self) -> numpy.typing.NDArray[numpy.float64]:
-    """float64 [n, 2, 3]: from the image as displayed to its pixels in the batch, in coordinates where pixel x covers x to x + 1.
+    """float64 [n, 2, 3]: from the image as displayed to its pixels in the batch (of the first view), in coordinates where pixel x covers x to x + 1.
     Raises UnsupportedError for a batch that was not decoded, or is on a device."""
     rows: numpy.typing.NDArray[numpy.float64] = import_numpy().zeros((int(self._view.slots), 2, 3))
     call(library.batch_affine, self._handle, rows.ctypes.data, len(rows))
@@ -293,6 +293,8 @@ class Batch(BatchFacts):
     if self._view.pixels is not None:
       if self._look.warps:
         raise OptionError("boxes() knows crop and flip, and the plan moves pixels once more: use decode_fields={'json': 'coco'}")
+      if self._view.views > 1 or self._view.soft_labels:
+        raise OptionError("boxes() is for one view of unmixed samples")
       boxes = _boxes.moved(boxes, self._corners(), self.flips, self._view.width, self._view.height)
     return [_boxes.formatted(each, format) for each in boxes]
 
@@ -313,7 +315,8 @@ class Batch(BatchFacts):
 
   @property
   def soft_labels(self) -> Any:
-    """With mix=: float32 [n, classes], rows that sum to 1; 0 for padding and where a sample has no label. A copy."""
+    """With mix=: float32 [n, classes], rows that sum to 1. A sample without a label adds nothing, so its row, or that
+    of what is mixed with it, sums to less; padding has zeros. A copy."""
     return converted(self._mixed("soft_labels", "float32", (len(self), self._view.classes)), self._look.to)
 
   @property

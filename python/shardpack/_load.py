@@ -53,7 +53,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
          decode_on: str = "host", to: Optional[str] = None, weights: Any = None, epoch_samples: int = 0, cursor: Any = None,
          resume_on_iter: bool = False, bad_samples: str = "fail", max_bad_samples: int = 100, verify: bool = True,
          threads: int = 0, io_threads: int = 32, prefetch_batches: int = 0, memory: Union[int, str] = "1GiB",
-         augment_seed: Optional[int] = None, fast: bool = False, map_shards: bool = True, **unknown: Any) -> Any:
+         augment_seed: Optional[int] = None, other_augment: bool = False, fast: bool = False, map_shards: bool = True, **unknown: Any) -> Any:
   """Batches of a dataset, read ahead by threads: a Loader, or with device= a DeviceLoader. Each `for` is an epoch.
 
   path: the folder that `pack` made, several as a list, or a Dataset. split: of that split alone.
@@ -79,7 +79,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   cursor: where to go on: loader.cursor or loader.state_dict() of an earlier run. resume_on_iter: a `for` after a `break` goes on
     with the epoch instead of beginning the next one.
   bad_samples: 'fail', or 'substitute' for at most max_bad_samples. memory: for batches read ahead, bytes or text such as '1GiB'.
-  threads, io_threads, prefetch_batches, verify, map_shards, augment_seed, filter, channels, fast: as of Loader and Decode.
+  threads, io_threads, prefetch_batches, verify, map_shards, augment_seed, other_augment, filter, channels, fast: as of Loader and Decode.
 
   Raises TypeError for an unknown argument, OptionError for values that do not fit, NotFoundError (also FileNotFoundError) where
   there is no dataset, CursorError for a cursor of another dataset or order.
@@ -111,7 +111,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   loader = Loader(dataset, order, rank=share.rank, world_size=share.world_size, fields=fields, decode=None if on_device else decode,
                   decode_fields=decode_fields, mix=mix, cursor=cursor, verify=verify, threads=threads, io_threads=io_threads,
                   prefetch_batches=prefetch_batches, memory_bytes=_bytes_of(memory), epochs=epochs,
-                  augment_seed=seed if augment_seed is None else augment_seed, bad_samples=bad_samples,
+                  augment_seed=seed if augment_seed is None else augment_seed, other_augment=other_augment, bad_samples=bad_samples,
                   max_bad_samples=max_bad_samples, device=target, map_shards=map_shards, resume_on_iter=resume_on_iter,
                   cut=not pad_last, to=(to or "numpy") if target is None else "numpy")
   if target is None:

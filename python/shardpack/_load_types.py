@@ -57,5 +57,6 @@ class LoadOptions(TypedDict, total=False):
   prefetch_batches: int
   memory: Union[int, str]
   augment_seed: Optional[int]
+  other_augment: bool
   fast: bool
   map_shards: bool

@@ -1,14 +1,11 @@
 #include "readers/loading/field_decoder.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "augment/geometry/affine.h"
-#include "augment/geometry/label_warp.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
@@ -92,14 +89,12 @@ absl::Status FieldDecoder::WarpMap(Pipelines& pipelines, const SampleProgram& pr
                                    void* slot) const {
   const auto [width, height] = std::pair(image_.crop.width, image_.crop.height);
   for (const Operation& warp : program.operations) {
-    const std::array<double, 6> m = SourceOf(warp, width, height);
-    const Affine back = {m[0], m[1], m[2], m[3], m[4], m[5]};
     if (!pipelines.buffer.Reserve(sample_bytes_))
       return absl::ResourceExhaustedError("no memory for a copy of a label map");
     std::memcpy(pipelines.buffer.data(), slot, sample_bytes_);
     const auto run = [&]<typename Label>(Label ignore) {
-      WarpLabels<Label>({reinterpret_cast<const Label*>(pipelines.buffer.data()), width, height},
-                        back, ignore, {static_cast<Label*>(slot), width, height});
+      WarpLabels(warp, reinterpret_cast<const Label*>(pipelines.buffer.data()), width, height,
+                 ignore, static_cast<Label*>(slot));
     };
     if (field_.labels.wide) {
       run(field_.labels.ignore);

@@ -40,7 +40,6 @@ absl::Status AddDecodedFields(LoaderOptions& options) {
 
 absl::Status CheckPixelOptions(const LoaderOptions& options, uint32_t global_batch,
                                uint32_t slots) {
-  const bool mixes = options.mix && options.mix->mixes();
   if (options.views < 1 || options.views > 64)
     return absl::InvalidArgumentError(absl::StrCat("views is ", options.views, "; it is 1 to 64"));
   if (!options.decode && (!options.augment.empty() || options.views > 1 || options.mix)) {
@@ -51,7 +50,7 @@ absl::Status CheckPixelOptions(const LoaderOptions& options, uint32_t global_bat
         "masks follow the crop and flip alone, not operations that move pixels: decode label maps");
   }
   if ((!options.mask_fields.empty() || !options.decode_fields.empty()) &&
-      (options.views > 1 || mixes)) {
+      (options.views > 1 || options.mix)) {
     return absl::InvalidArgumentError("masks and other decoded fields are of one view, unmixed");
   }
   if (!options.mix) return absl::OkStatus();
@@ -114,6 +113,10 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
   }
   RETURN_IF_ERROR(AddDecodedFields(options));
   RETURN_IF_ERROR(CheckPixelOptions(options, global_batch, rank.slots(global_batch)));
+  if (options.mix && dataset.classes().size() > options.mix->classes) {
+    return absl::InvalidArgumentError(absl::StrCat("mix: classes is ", options.mix->classes,
+                                                   "; the dataset has ", dataset.classes().size()));
+  }
   if (options.threads <= 0) options.threads = AvailableCores();
   options.prefetch_batches = std::min(options.prefetch_batches, kMaxPrefetch);
   const uint32_t slots = rank.slots(global_batch);

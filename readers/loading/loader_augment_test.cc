@@ -275,6 +275,7 @@ TEST_F(LoaderAugmentTest, SubstitutesAreMixedToo) {
   LoaderOptions options = Options();
   options.mix = MixOptions{.mixup_alpha = 1, .group = 4, .classes = 4};
   options.bad_samples = BadSamples::kSubstitute;
+  options.image_infos = true;
   auto loader = Open(options);
   ASSERT_TRUE(loader.ok()) << loader.status();
   for (uint64_t step = 0; step < 4; ++step) {
@@ -284,6 +285,7 @@ TEST_F(LoaderAugmentTest, SubstitutesAreMixedToo) {
     for (size_t i = 0; i < 8; ++i) {
       const uint64_t id = got.ids()[i];
       if (id == kPaddingId) continue;
+      EXPECT_EQ(got.image_infos()[i].width, samples_[id].info.width);
       std::vector<uint8_t> expected = Augmented(options, {kSeed, 0, id});
       const uint64_t other = got.mixed()->partners[i];
       const MixDraw draw = DrawMix(*options.mix, kSeed, 0, step * 2 + i / 4, kWidth, kHeight);
@@ -296,6 +298,15 @@ TEST_F(LoaderAugmentTest, SubstitutesAreMixedToo) {
     }
   }
   EXPECT_EQ(loader->TakeBadSamples().size(), 7u);
+}
+
+TEST_F(LoaderAugmentTest, ALabelBeyondTheClassesIsAnError) {
+  Make();
+  LoaderOptions options = Options();
+  options.mix = MixOptions{.mixup_alpha = 1, .classes = 3};
+  const auto batch = Open(options)->Next();
+  EXPECT_THAT(std::string(batch.status().message()),
+              HasSubstr("the label 3 is not one of the 3 classes of mix"));
 }
 
 TEST_F(LoaderAugmentTest, OptionsThatDoNotFitAreRefused) {
@@ -321,6 +332,12 @@ TEST_F(LoaderAugmentTest, OptionsThatDoNotFitAreRefused) {
           [](LoaderOptions& o) { o.mix = MixOptions{.mixup_alpha = 1, .group = 4, .classes = 4}; },
           {.rank = 1, .world_size = 4}),
       "mix: groups of 4 do not divide a rank's 2 samples");
+  EXPECT_EQ(message([](LoaderOptions& o) {
+              o.augment = AugmentPlan();
+              o.decode_fields = {{.field = "mask.png"}};
+              o.mix = MixOptions{.classes = 4, .smoothing = 0.1};
+            }),
+            "masks and other decoded fields are of one view, unmixed");
   EXPECT_THAT(message([](LoaderOptions& o) { o.mask_fields = {"mask.png"}; }),
               HasSubstr("masks follow the crop and flip alone"));
 }

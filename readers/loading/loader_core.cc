@@ -275,13 +275,13 @@ void Loader::Core::StartIoThreads() {
 }
 
 void Loader::Core::Complete(Pending& batch) {
-  if (options_.image_infos) batch.content->infos = std::move(batch.plan.infos);
   if (!batch.bad.empty()) batch.status = MendBadSamples(batch);
+  if (options_.mix && batch.status.ok()) batch.status = FillMixed(batch);
+  if (options_.image_infos) batch.content->infos = std::move(batch.plan.infos);
   if (decoding_ != nullptr && batch.status.ok()) {
     HostBatch::Content& content = *batch.content;
     JoinObjects(content);
     const size_t slots = content.ids.size();
-    if (options_.mix) FillMixed(batch);
     std::fill_n(content.bytes.begin() + static_cast<ptrdiff_t>(decoding_->field * slots), slots,
                 Bytes());
     if (options_.fields.size() == 1) {  // the slabs are no longer needed
@@ -362,8 +362,7 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
       content.bytes[f * slots + slot] = (*other)->bytes[f];
     content.labels[slot] = (*other)->labels[0];
     content.ids[slot] = id;
-    if (options_.image_infos) content.infos[slot] = plan.infos[0];
-    if (decoding_ != nullptr && !batch.plan.infos.empty()) batch.plan.infos[slot] = plan.infos[0];
+    if (!batch.plan.infos.empty()) batch.plan.infos[slot] = plan.infos[0];
     content.status[slot] = {SampleState::kSubstituted, wanted, std::string(why.message())};
     content.slabs.insert(content.slabs.end(), (*other)->slabs.begin(), (*other)->slabs.end());
     content.substitutes.push_back(std::move((*other)->lease));

@@ -150,7 +150,7 @@ class Loader::Core {
   // All samples of a group, mixed; adds what cannot be decoded to `bad`.
   void DecodeGroup(Pending& batch, size_t first, std::vector<BadRead>& bad);
   MixDraw DrawGroup(const Pending& batch, size_t first) const;
-  void FillMixed(Pending& batch);
+  absl::Status FillMixed(Pending& batch);
   absl::Status AboutSample(const absl::Status& why, uint64_t id) const;
   void PlaceFields(HostBatch::Content& content) const;
   // The slot's geometry is known.

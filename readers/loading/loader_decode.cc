@@ -141,7 +141,7 @@ void Loader::Core::DecodeGroup(Pending& batch, size_t first, std::vector<BadRead
 }
 
 // After substitution, whose samples bring their own labels.
-void Loader::Core::FillMixed(Pending& batch) {
+absl::Status Loader::Core::FillMixed(Pending& batch) {
   HostBatch::Content& content = *batch.content;
   const MixOptions& mix = *options_.mix;
   const size_t slots = content.ids.size();
@@ -150,6 +150,14 @@ void Loader::Core::FillMixed(Pending& batch) {
   mixed.soft_labels.resize(slots * mix.classes);
   mixed.partners.assign(slots, kPaddingId);
   mixed.weights.resize(slots);
+  for (size_t slot = 0; slot < slots; ++slot) {
+    if (content.labels[slot] < static_cast<int64_t>(mix.classes)) continue;
+    return AboutSample(
+        absl::InvalidArgumentError(absl::StrCat("the label ", content.labels[slot],
+                                                " is not one of the ", mix.classes,
+                                                " classes of mix")),
+        content.ids[slot]);
+  }
   for (size_t first = 0; first < slots; first += mix.group) {
     const MixDraw draw = DrawGroup(batch, first);
     for (size_t slot = first; slot < first + mix.group; ++slot) {
@@ -162,6 +170,7 @@ void Loader::Core::FillMixed(Pending& batch) {
                  std::span(mixed.soft_labels).subspan(slot * mix.classes, mix.classes));
     }
   }
+  return absl::OkStatus();
 }
 
 void Loader::Core::DecodePiece(const Task& task) {
@@ -186,7 +195,7 @@ void Loader::Core::DecodePiece(const Task& task) {
     if (!decoded.ok()) bad.push_back({number, std::move(decoded)});
   }
   const uint64_t count = task.range.end - task.range.begin;
-  decoded_.Add(count, count * decoding_->decoder->sample_bytes(), start);
+  decoded_.Add(count, count * options_.views * decoding_->decoder->sample_bytes(), start);
   batch.AddBad(bad);
   if (batch.left.fetch_sub(1) == 1) Complete(batch);
 }

@@ -26,7 +26,7 @@ class FirstWordTest(command.PackTest):
       refused = self.pack(*words, expect=2)
       self.assertIn(f"did you mean {meant}?", refused.stderr)
       self.assertNotIn("-shards", refused.stderr)
-    for words in (["diff", "x"], ["diff", "a", "b"], ["pakc"], ["help", "foo"], ["frobnicate", "-o", "out"]):
+    for words in (["inspect", "x"], ["inspect", "a", "b"], ["pakc"], ["help", "foo"], ["frobnicate", "-o", "out"]):
       refused = self.pack(*words, expect=2)
       self.assertIn("the verbs are build, plan,", refused.stderr)
       self.assertNotIn("-shards", refused.stderr)
