@@ -49,6 +49,7 @@ void FailToWriteResults(Verb verb) {
     case Verb::kStats:
     case Verb::kDiff:
     case Verb::kDups:
+    case Verb::kStatus:
       break;
     default:
       return;

@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/skip_budget.h"
 #include "formats/formats.h"
+#include "formats/io/escape.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -31,8 +33,12 @@ absl::StatusOr<RunReport> CommitAll(const Plan& plan, const std::string& out,
 
 absl::StatusOr<CommittedParts> CommitParts(const std::string& out, const OutputOptions& output,
                                            const CommitOptions& options, IoPool& pool) {
-  ASSIGN_OR_RETURN(const std::string bytes, OutputDir::ReadPlanBytes(out));
-  absl::StatusOr<Plan> plan = Plan::FromBytes(bytes, FindFormat);
+  const absl::StatusOr<std::string> bytes = OutputDir::ReadPlanBytes(out);
+  // Another commit may have published it meanwhile, and removed the plan.
+  if (!bytes.ok() && Manifest::Read(out).ok())
+    return absl::NotFoundError(absl::StrCat(EscapeForTerminal(out), " was published just now"));
+  if (!bytes.ok()) return bytes.status();
+  absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
   if (!plan.ok()) return OutputDir::DamagedPlan(out, plan.status());
   OutputOptions only_commit = output;
   only_commit.only_commit = true;

@@ -62,18 +62,27 @@ std::string Pod(const ClusterJobs& jobs, const std::string& command, const std::
       "      - {name: data, persistentVolumeClaim: {claimName: data}}\n");
 }
 
-absl::Status WriteJob(const std::string& folder, const std::string& name, const std::string& text) {
-  const std::string path = StrCat(folder, "/", name);
-  absl::StatusOr<std::string> there = ReadWholeFile(path, kMaxJobBytes);
-  if (there.ok() && *there == text) return absl::OkStatus();
+// Whether the file is there already, with this text.
+absl::StatusOr<bool> IsWritten(const JobFile& file) {
+  const std::string path = StrCat(file.folder, "/", file.name);
+  const absl::StatusOr<std::string> there = ReadWholeFile(path, kMaxJobBytes);
+  if (there.ok() && *there == file.text) return true;
   if (there.ok()) {
     return absl::AlreadyExistsError(
         StrCat(EscapeForTerminal(path), " is there, with another text; move it away"));
   }
-  if (!absl::IsNotFound(there.status())) return there.status();
-  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StagedFile::Create(path + ".part"));
-  RETURN_IF_ERROR(staged->Append(AsBytes(text)));
-  return staged->Publish(path);
+  return absl::IsNotFound(there.status()) ? absl::StatusOr<bool>(false) : there.status();
+}
+
+absl::Status CheckFolder(const std::string& flag, const std::string& folder) {
+  if (folder.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::string path, Absolute(folder));
+  std::error_code error;
+  const std::filesystem::file_status there = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(there) || std::filesystem::is_directory(there))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(flag, " ", EscapeForTerminal(folder), " is a file; it must be a folder"));
 }
 
 }  // namespace
@@ -128,10 +137,10 @@ std::string KubernetesCommit(const ClusterJobs& jobs) {
           ""));
 }
 
-absl::StatusOr<std::string> WriteClusterJobs(const CommandLine& line, const Plan& plan) {
+absl::Status CheckJobFlags(const CommandLine& line) {
   const PackFlags& flags = line.pack();
   if (flags.slurm_folder.empty() && flags.k8s_folder.empty()) {
-    if (flags.tasks == 0) return std::string();
+    if (flags.tasks == 0) return absl::OkStatus();
     return absl::InvalidArgumentError("--tasks is for --slurm and --k8s");
   }
   if (flags.write_plan.empty() || flags.out.empty()) {
@@ -139,6 +148,16 @@ absl::StatusOr<std::string> WriteClusterJobs(const CommandLine& line, const Plan
         "--slurm and --k8s write jobs that build a plan in a folder: give --write FILE and -o OUT, "
         "too");
   }
+  RETURN_IF_ERROR(Absolute(flags.write_plan).status());
+  RETURN_IF_ERROR(Absolute(flags.out).status());
+  RETURN_IF_ERROR(CheckFolder("--slurm", flags.slurm_folder));
+  return CheckFolder("--k8s", flags.k8s_folder);
+}
+
+absl::StatusOr<JobFiles> PlanClusterJobs(const CommandLine& line, const Plan& plan) {
+  const PackFlags& flags = line.pack();
+  JobFiles made;
+  if (flags.slurm_folder.empty() && flags.k8s_folder.empty()) return made;
   ClusterJobs jobs;
   // A program that was found in PATH is found there by the tasks.
   jobs.program = line.program;
@@ -148,25 +167,37 @@ absl::StatusOr<std::string> WriteClusterJobs(const CommandLine& line, const Plan
   ASSIGN_OR_RETURN(jobs.plan, Absolute(flags.write_plan));
   ASSIGN_OR_RETURN(jobs.out, Absolute(flags.out));
   jobs.workers = flags.tasks > 0 ? flags.tasks : std::min(plan.shards().size(), kDefaultWorkers);
-  std::string text;
   if (!flags.slurm_folder.empty()) {
     ASSIGN_OR_RETURN(const std::string folder, Absolute(flags.slurm_folder));
-    RETURN_IF_ERROR(MakeDirectory(folder));
-    RETURN_IF_ERROR(WriteJob(folder, "build.sbatch", SlurmBuild(jobs, folder)));
-    RETURN_IF_ERROR(WriteJob(folder, "commit.sbatch", SlurmCommit(jobs, folder)));
+    made.files.push_back({folder, "build.sbatch", SlurmBuild(jobs, folder)});
+    made.files.push_back({folder, "commit.sbatch", SlurmCommit(jobs, folder)});
     const std::string quoted = ShellQuoted(flags.slurm_folder);
-    absl::StrAppend(&text, "\nWith Slurm:\n  sbatch --dependency=afterany:$(sbatch --parsable ",
-                    quoted, "/build.sbatch) ", quoted, "/commit.sbatch");
+    absl::StrAppend(&made.next,
+                    "\nWith Slurm:\n  sbatch --dependency=afterany:$(sbatch --parsable ", quoted,
+                    "/build.sbatch) ", quoted, "/commit.sbatch");
   }
   if (!flags.k8s_folder.empty()) {
     ASSIGN_OR_RETURN(const std::string folder, Absolute(flags.k8s_folder));
-    RETURN_IF_ERROR(MakeDirectory(folder));
-    RETURN_IF_ERROR(WriteJob(folder, "build.yaml", KubernetesBuild(jobs)));
-    RETURN_IF_ERROR(WriteJob(folder, "commit.yaml", KubernetesCommit(jobs)));
-    absl::StrAppend(&text, "\nWith Kubernetes, once image and volume in them are right:\n",
+    made.files.push_back({folder, "build.yaml", KubernetesBuild(jobs)});
+    made.files.push_back({folder, "commit.yaml", KubernetesCommit(jobs)});
+    absl::StrAppend(&made.next, "\nWith Kubernetes, once image and volume in them are right:\n",
                     "  kubectl apply -f ", ShellQuoted(flags.k8s_folder));
   }
-  return text;
+  for (const JobFile& file : made.files) RETURN_IF_ERROR(IsWritten(file).status());
+  return made;
+}
+
+absl::Status WriteClusterJobs(const JobFiles& jobs) {
+  for (const JobFile& file : jobs.files) {
+    RETURN_IF_ERROR(MakeDirectory(file.folder));
+    ASSIGN_OR_RETURN(const bool written, IsWritten(file));
+    if (written) continue;
+    const std::string path = StrCat(file.folder, "/", file.name);
+    ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StagedFile::Create(path + ".part"));
+    RETURN_IF_ERROR(staged->Append(AsBytes(file.text)));
+    RETURN_IF_ERROR(staged->Publish(path));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace shardpack::cli

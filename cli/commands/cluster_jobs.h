@@ -2,7 +2,8 @@
 // that it has: an array of Slurm, or an indexed Job of Kubernetes.
 //
 //   const ClusterJobs jobs{.program = "pack", .plan = "/data/plan", .out = "/data/shards", .workers = 64};
-//   absl::Status written = WriteSlurmJobs(jobs, "jobs");     // jobs/build.sbatch, jobs/commit.sbatch
+//   ASSIGN_OR_RETURN(const JobFiles files, PlanClusterJobs(line, plan));
+//   RETURN_IF_ERROR(WriteClusterJobs(files));                // jobs/build.sbatch, jobs/commit.sbatch
 //
 // Thread-safety: pure except for the file system.
 // Errors: InvalidArgument for paths that such a file cannot hold; AlreadyExists (exit 5) for files
@@ -12,6 +13,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -31,8 +33,20 @@ std::string SlurmCommit(const ClusterJobs& jobs, const std::string& folder);
 std::string KubernetesBuild(const ClusterJobs& jobs);
 std::string KubernetesCommit(const ClusterJobs& jobs);
 
-// Writes what --slurm and --k8s of `pack plan` ask for; returns what to type then, or "".
-absl::StatusOr<std::string> WriteClusterJobs(const CommandLine& line, const Plan& plan);
+struct JobFile {
+  std::string folder, name, text;
+};
+
+struct JobFiles {
+  std::vector<JobFile> files;
+  std::string next;  // what to type then, or ""
+};
+
+// Whether --slurm, --k8s and --tasks of `pack plan` go together: call before the source is read.
+absl::Status CheckJobFlags(const CommandLine& line);
+// What they ask for. Writes nothing, so that a refusal comes before the plan is written.
+absl::StatusOr<JobFiles> PlanClusterJobs(const CommandLine& line, const Plan& plan);
+absl::Status WriteClusterJobs(const JobFiles& jobs);
 
 }  // namespace shardpack::cli
 

@@ -54,6 +54,13 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
   return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
 }
 
+// What a commit may end with when another one publishes the same meanwhile, and removes what this
+// one works with. An error of the disk, or a damaged shard, is no such thing.
+bool MayBeFromAnother(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
+         absl::IsAlreadyExists(status) || absl::IsAborted(status);
+}
+
 }  // namespace
 
 ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
@@ -79,9 +86,9 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   const absl::StatusOr<CommittedParts> committed =
       CommitParts(out, output, {line.pack().max_skip, ToolVersions(), line.run.expect}, pool);
   if (!committed.ok()) {
-    // Another commit may have published the same meanwhile, and removed what this one worked with.
     const absl::StatusOr<Manifest> published = Manifest::Read(out);
-    if (published.ok()) return SayPublished(*published, line, terminal);
+    if (MayBeFromAnother(committed.status()) && published.ok())
+      return SayPublished(*published, line, terminal);
     return Fail(WithCommands(committed.status(), line), terminal);
   }
   const RunReport& report = committed->report;

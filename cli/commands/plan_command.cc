@@ -236,6 +236,7 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   absl::Status status;
   if (!line.pack().out.empty())
     status = CheckOut(line.pack().out, line.arguments.empty() ? "" : line.arguments[0]);
+  if (status.ok()) status = CheckJobFlags(line);
   if (!status.ok()) return Fail(status, terminal);
   IoPool pool(line.run.io_depth);
   absl::StatusOr<Prepared> prepared = Prepare(line, pool, terminal);
@@ -243,14 +244,16 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   const Plan& plan = prepared->plan;
   for (const std::string& warning : UnreadFolders(plan.listing())) terminal.Warn(warning);
   for (const std::string& warning : ClassGaps(plan, {})) terminal.Warn(warning);
+  const absl::StatusOr<JobFiles> jobs = PlanClusterJobs(line, plan);
+  if (!jobs.ok()) return Fail(jobs.status(), terminal);
   if (!line.pack().write_plan.empty()) {
     status = CheckShared(plan);
     if (status.ok()) status = Write(plan, line.pack().write_plan);
     if (!status.ok()) return Fail(status, terminal);
   }
-  const absl::StatusOr<std::string> jobs = WriteClusterJobs(line, plan);
-  if (!jobs.ok()) return Fail(jobs.status(), terminal);
-  if (!line.pack().write_plan.empty()) SayWorkers(plan, line, *jobs, terminal);
+  status = WriteClusterJobs(*jobs);
+  if (!status.ok()) return Fail(status, terminal);
+  if (!line.pack().write_plan.empty()) SayWorkers(plan, line, jobs->next, terminal);
   if (line.quiet && !line.json) return ExitCode::kDone;
   return PrintResult(line.json ? Json(plan) : Text(plan), terminal);
 }

@@ -1,18 +1,26 @@
-#include <unistd.h>
-
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
 #include "cli/flags/failure.h"
 #include "cli/flags/given_file.h"
+#include "cli/terminal/seconds_since.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/pack_names.h"
+#include "converters/publishing/published.h"
 #include "converters/publishing/shard_results.h"
 #include "converters/publishing/workers_state.h"
 #include "formats/core/manifest.h"
@@ -31,7 +39,8 @@ using absl::StrCat;
 
 constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
 constexpr double kStaleSeconds = 60;
-constexpr useconds_t kPollMicroseconds = 500'000;
+// Between two looks: many times as long as one took, which is most for large plans.
+constexpr double kLeastPollSeconds = 0.5, kMostPollSeconds = 10, kPollShare = 20;
 // A shard that takes so many times as long as others is named.
 constexpr double kSlow = 3;
 constexpr size_t kNamed = 5;
@@ -48,51 +57,75 @@ struct Report {
   }
 };
 
-absl::StatusOr<Plan> ReadPlan(const std::string& out, const std::string& plan_file) {
-  const std::string in_out = StrCat(out, "/", std::string(kPlanName));
-  const absl::StatusOr<bool> begun = Exists(in_out);
-  if (!begun.ok()) return begun.status();
-  if (!*begun && !plan_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadGivenFile("--plan", plan_file, kMaxPlanBytes));
-    return Plan::FromBytes(bytes, FindFormat);
-  }
-  ASSIGN_OR_RETURN(const std::string bytes, OutputDir::ReadPlanBytes(out));
-  absl::StatusOr<Plan> plan = Plan::FromBytes(bytes, FindFormat);
-  if (!plan.ok()) return OutputDir::DamagedPlan(out, plan.status());
-  return plan;
-}
-
-// The plan, once it is there.
+// What is in OUT, as it goes on. With --plan, it must be of that plan.
 class Watcher {
  public:
   Watcher(std::string out, std::string plan_file)
       : out_(std::move(out)), plan_file_(std::move(plan_file)), pool_(kIoDepth) {}
 
-  absl::StatusOr<Report> Look(bool may_be_missing) {
+  // `first` is false for later looks, which know shards that were done.
+  absl::StatusOr<Report> Look(bool may_be_missing, bool first) {
+    if (!plan_file_.empty() && !given_) RETURN_IF_ERROR(ReadGiven());
     Report report;
     const absl::StatusOr<Manifest> manifest = Manifest::Read(out_);
     if (!manifest.ok() && !absl::IsNotFound(manifest.status())) return manifest.status();
     if (manifest.ok()) {
+      if (given_ && manifest->plan_digest != *given_)
+        return Differs("is a dataset of", DifferencesFrom(out_, *manifest, *plan_));
       report.published = true;
       report.state.shards = manifest->shards.size();
       for (uint32_t n = 0; n < report.state.shards; ++n) report.state.done.insert(n);
       return report;
     }
-    if (!plan_) {
-      absl::StatusOr<Plan> plan = ReadPlan(out_, plan_file_);
-      if (absl::IsInvalidArgument(plan.status()) && may_be_missing) return report;
-      if (!plan.ok()) return plan.status();
-      plan_ = std::make_unique<Plan>(*std::move(plan));
-    }
+    RETURN_IF_ERROR(FindPlan(may_be_missing));
+    if (!plan_) return report;
     report.begun = true;
-    ASSIGN_OR_RETURN(report.state, ReadWorkersState(out_, *plan_, kStaleSeconds, pool_));
+    ASSIGN_OR_RETURN(report.state, ReadWorkersState(out_, *plan_, kStaleSeconds, pool_,
+                                                    first ? std::set<uint32_t>() : done_));
+    done_ = report.state.done;
     return report;
   }
 
  private:
+  absl::Status Differs(const std::string& what, const std::vector<std::string>& lines) const {
+    return absl::FailedPreconditionError(
+        StrCat(EscapeForTerminal(out_), " ", what, " another plan than ",
+               EscapeForTerminal(plan_file_), ":\n  ", absl::StrJoin(lines, "\n  ")));
+  }
+
+  absl::Status ReadGiven() {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadGivenFile("--plan", plan_file_, kMaxPlanBytes));
+    ASSIGN_OR_RETURN(Plan plan, Plan::FromBytes(bytes, FindFormat));
+    plan_ = std::make_unique<Plan>(std::move(plan));
+    given_ = plan_->digest();
+    return absl::OkStatus();
+  }
+
+  // Takes the plan of the folder as soon as there is one.
+  absl::Status FindPlan(bool may_be_missing) {
+    if (begun_) return absl::OkStatus();
+    if (given_) {
+      const absl::StatusOr<bool> begun = Exists(StrCat(out_, "/", std::string(kPlanName)));
+      if (!begun.ok() || !*begun) return begun.status();
+    }
+    const absl::StatusOr<std::string> bytes = OutputDir::ReadPlanBytes(out_);
+    if (absl::IsInvalidArgument(bytes.status()) && may_be_missing) return absl::OkStatus();
+    if (!bytes.ok()) return bytes.status();
+    absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
+    if (!plan.ok()) return OutputDir::DamagedPlan(out_, plan.status());
+    if (given_ && plan->digest() != *given_)
+      return Differs("is built by", Plan::Differences(*plan, *plan_));
+    plan_ = std::make_unique<Plan>(*std::move(plan));
+    begun_ = true;
+    return absl::OkStatus();
+  }
+
   const std::string out_, plan_file_;
   IoPool pool_;
   std::unique_ptr<Plan> plan_;
+  std::optional<Digest> given_;  // of --plan
+  bool begun_ = false;           // plan_ is the folder's
+  std::set<uint32_t> done_;
 };
 
 // The part of an owner's name that a person knows it by: host and process.
@@ -207,11 +240,18 @@ ExitCode RunStatus(const CommandLine& line, Terminal& terminal) {
   const std::string& out = line.arguments[0];
   const bool waits = line.status().wait;
   Watcher watcher(out, line.status().plan_file);
-  for (;;) {
-    const absl::StatusOr<Report> report = watcher.Look(/*may_be_missing=*/waits);
+  for (bool first = true;; first = false) {
+    const auto begin = std::chrono::steady_clock::now();
+    absl::StatusOr<Report> report = watcher.Look(/*may_be_missing=*/waits, first);
+    // What was done at earlier looks may have been removed since.
+    if (!first && report.ok() && report->done())
+      report = watcher.Look(/*may_be_missing=*/waits, /*first=*/true);
     if (!report.ok()) return Fail(report.status(), terminal);
     if (waits && !report->done() && !report->hopeless()) {
-      ::usleep(kPollMicroseconds);  // a signal ends the process at once
+      // A signal ends the process at once.
+      const double seconds =
+          std::clamp(kPollShare * SecondsSince(begin), kLeastPollSeconds, kMostPollSeconds);
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
       continue;
     }
     Results results;

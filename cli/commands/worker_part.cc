@@ -83,6 +83,13 @@ absl::StatusOr<TaskPart> PartOf(const Scheduler& scheduler, const Environment& e
   return TaskPart{*index - begin + 1, parts};
 }
 
+// "9-7", whose range is at fault, not its form.
+bool IsTwoNumbers(std::string_view part) {
+  const size_t dash = part.find('-');
+  return dash != std::string_view::npos && ParseCount(part.substr(0, dash)).ok() &&
+         ParseCount(part.substr(dash + 1)).ok();
+}
+
 }  // namespace
 
 absl::StatusOr<TaskPart> PartOfTask(const Environment& environment) {
@@ -104,10 +111,13 @@ absl::StatusOr<std::vector<std::pair<size_t, size_t>>> ParseShardList(const std:
   std::vector<std::pair<size_t, size_t>> ranges;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    const auto range = ParseRange(text.substr(begin, end - begin));
+    const std::string_view part = std::string_view(text).substr(begin, end - begin);
+    const auto range = ParseRange(part);
     if (!range.ok()) {
       return InvalidArgumentError(
-          StrCat("--shards ", text, ": ", "expected numbers and ranges of shards, as in 3,7-9"));
+          StrCat("--shards ", text, ": ",
+                 IsTwoNumbers(part) ? std::string(range.status().message())
+                                    : "expected numbers and ranges of shards, as in 3,7-9"));
     }
     ranges.emplace_back(std::min(range->first, kMost), std::min(range->second, kMost) + 1);
     begin = end + 1;

@@ -689,7 +689,7 @@ constexpr Flag kFlags[] = {
      "build what pack plan --write has planned; SRC then says where the source is on this machine",
      [](Text t, Line& l) { return KeepText(t, &l.pack().plan_file); }},
     {"plan", 0, kValue, "FILE", "", nullptr, "Run", In(Verb::kStatus), true,
-     "the plan, where no worker has begun in OUT yet",
+     "the plan that OUT is to be of; it may be that no worker has begun there yet",
      [](Text t, Line& l) { return KeepText(t, &l.status().plan_file); }},
     {"wait", 0, kSwitch, "", "", nullptr, "Run", In(Verb::kStatus), true,
      "until all shards are done",

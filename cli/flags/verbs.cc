@@ -16,9 +16,9 @@ constexpr ExitCode kBuildCodes[] = {
     ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kSkipped,
     ExitCode::kDamage, ExitCode::kConflict,    ExitCode::kIo,
     ExitCode::kHeld,   ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kStatusCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
-                                     ExitCode::kIo,        ExitCode::kHeld,  ExitCode::kInterrupted,
-                                     ExitCode::kTerminated};
+constexpr ExitCode kStatusCodes[] = {
+    ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,      ExitCode::kConflict,
+    ExitCode::kIo,   ExitCode::kHeld,  ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kPlanCodes[] = {ExitCode::kDone, ExitCode::kUsage,       ExitCode::kConflict,
                                    ExitCode::kIo,   ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kValidateCodes[] = {ExitCode::kDone,        ExitCode::kUsage,

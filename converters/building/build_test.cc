@@ -11,13 +11,18 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "converters/publishing/commit.h"
 #include "converters/publishing/shard_results.h"
+#include "converters/publishing/workers_state.h"
 #include "converters/testing/memory_source.h"
 #include "formats/core/index_name.h"
 #include "formats/io/file.h"
@@ -202,6 +207,86 @@ TEST_F(BuildTest, WorkersSideBySideMakeTheSameBytes) {
   auto manifest = Commit(plan, out->finished(), *out, {});
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_EQ(Snapshot(scratch_.File("one")), Snapshot(scratch_.File("three")));
+}
+
+TEST_F(BuildTest, AShardThatIsReplacedDuringACommitIsNotPublished) {
+  MemorySource source(30);
+  const Plan plan = MakePlan(source);
+  BuildOptions options = Out("out");
+  options.output.worker = Named(0, 3);
+  ASSERT_TRUE(Run(plan, source, options).ok());
+  OutputOptions only_commit;
+  only_commit.only_commit = true;
+  const std::string shard = scratch_.File("out/" + plan.shards()[1].name);
+  const std::string bytes = *ReadWholeFile(shard, 1 << 30);
+  std::string other = bytes;
+  other[100] ^= 1;
+  const auto replace = [&](const std::string& by) {
+    std::ofstream(shard + ".new") << by;
+    std::filesystem::rename(shard + ".new", shard);
+  };
+  IoPool pool(2);
+  {
+    auto out = OutputDir::Open(scratch_.File("out"), plan, only_commit, pool);
+    ASSERT_TRUE(out.ok()) << out.status();
+    replace(other);
+    const auto manifest = Commit(plan, out->finished(), *out, {});
+    EXPECT_TRUE(absl::IsFailedPrecondition(manifest.status())) << manifest.status();
+    EXPECT_THAT(std::string(manifest.status().message()), HasSubstr("was replaced or removed"));
+    EXPECT_FALSE(std::filesystem::exists(scratch_.File("out/manifest.json")));
+    replace(bytes);
+  }
+  auto out = OutputDir::Open(scratch_.File("out"), plan, only_commit, pool);
+  ASSERT_TRUE(out.ok()) << out.status();
+  replace(bytes);  // equal bytes do no harm
+  EXPECT_TRUE(Commit(plan, out->finished(), *out, {}).ok());
+}
+
+TEST_F(BuildTest, ShardsThatWereDoneAreNotLookedAtAgain) {
+  MemorySource source(30);
+  const Plan plan = MakePlan(source);
+  BuildOptions options = Out("out");
+  options.output.worker = Named(0, 2);
+  ASSERT_TRUE(Run(plan, source, options).ok());
+  IoPool pool(2);
+  const auto done = [&](const std::set<uint32_t>& known) {
+    const auto state = ReadWorkersState(scratch_.File("out"), plan, 60, pool, known);
+    EXPECT_TRUE(state.ok()) << state.status();
+    return state->done;
+  };
+  EXPECT_EQ(done({}), (std::set<uint32_t>{0, 1}));
+  std::filesystem::remove(scratch_.File("out/" + plan.shards()[1].name));
+  EXPECT_EQ(done({1}), (std::set<uint32_t>{0, 1}));
+  EXPECT_EQ(done({}), (std::set<uint32_t>{0}));
+}
+
+TEST_F(BuildTest, DamagedShardsAreNamedThoughManyAreMissing) {
+  MemorySource source(30);
+  const Plan plan = MakePlan(source);
+  std::set<uint32_t> many;
+  for (uint32_t n = 0; n < 100'000; n += 2) many.insert(n);
+  const std::string both = HowToBuild("out", plan, {5}, many);
+  EXPECT_THAT(both, HasSubstr(" -o out --shards 5\n"));
+  EXPECT_THAT(both, HasSubstr(" -o out --join\n"));
+  EXPECT_LT(both.size(), 1000u);
+  EXPECT_THAT(HowToBuild("out", plan, {5}, {7}), HasSubstr(" -o out --shards 5,7\n"));
+  // A word of a command line ends at 128 KiB.
+  std::set<uint32_t> named;
+  const std::string long_lists = HowToBuild("out", plan, many);
+  size_t commands = 0;
+  for (const absl::string_view line : absl::StrSplit(long_lists, '\n')) {
+    const size_t at = line.find("--shards ");
+    if (at == absl::string_view::npos) continue;
+    ++commands;
+    EXPECT_LT(line.size(), size_t{128} << 10);
+    for (const absl::string_view each : absl::StrSplit(line.substr(at + 9), ',')) {
+      uint32_t number = 0;
+      ASSERT_TRUE(absl::SimpleAtoi(each, &number)) << each;
+      named.insert(number);
+    }
+  }
+  EXPECT_GT(commands, 1u);
+  EXPECT_EQ(named, many);
 }
 
 TEST_F(BuildTest, CommitNamesTheFirstShardThatIsMissing) {

@@ -22,7 +22,8 @@ absl::StatusOr<std::vector<ShardResult>> ShardChoice::Theirs(std::span<const uin
   return theirs;
 }
 
-absl::StatusOr<ShardChoice::Choice> ShardChoice::Next(std::span<const uint32_t> waiting) {
+absl::StatusOr<ShardChoice::Choice> ShardChoice::Next(std::span<const uint32_t> waiting,
+                                                      bool idle) {
   ShardClaims* const claims = out_.claims();
   if (claims == nullptr) return Choice{.shard = waiting.front()};
   Choice choice;
@@ -44,7 +45,8 @@ absl::StatusOr<ShardChoice::Choice> ShardChoice::Next(std::span<const uint32_t> 
     if (choice.theirs.empty()) choice.shard = shard;
     return choice;
   }
-  if (left_alone < waiting.size()) return choice;
+  // An error would end the run, and with it the shards that it has begun.
+  if (left_alone < waiting.size() || !idle) return choice;
   return absl::DataLossError(absl::StrCat(
       ShardClaims::kMostFailures, " workers have failed at shard ", failed->first,
       left_alone > 1 ? absl::StrCat(" and as many at ", left_alone - 1, " others") : "",

@@ -6,7 +6,8 @@
 //
 // Lifetime: borrows plan and out.
 // Thread-safety: one caller at a time.
-// Errors: I/O Status; DataLoss when what is left are shards that too many workers have failed at.
+// Errors: I/O Status; DataLoss when all that is left are shards that too many workers have failed
+// at.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_SHARD_CHOICE_H_
 #define SHARDPACK_CONVERTERS_BUILDING_SHARD_CHOICE_H_
 
@@ -32,8 +33,9 @@ class ShardChoice {
 
   ShardChoice(const Plan& plan, OutputDir& out) : plan_(plan), out_(out) {}
 
-  // With `waiting` not empty; a choice of nothing means that others hold all of them.
-  absl::StatusOr<Choice> Next(std::span<const uint32_t> waiting);
+  // With `waiting` not empty; a choice of nothing means that others hold all of them, or that too
+  // many have failed at them, which is an error once this run is `idle`: builds no other shard.
+  absl::StatusOr<Choice> Next(std::span<const uint32_t> waiting, bool idle);
   // Why a worker that does not wait ends, with these left.
   static absl::Status Held(std::span<const uint32_t> waiting);
 

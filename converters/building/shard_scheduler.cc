@@ -157,7 +157,7 @@ absl::Status ShardScheduler::OpenNext() {
     idle = open_.empty() && in_flight_ == 0;
   }
   // Without the lock: a slow disk would hold up every thread.
-  ASSIGN_OR_RETURN(ShardChoice::Choice choice, choice_.Next(waiting));
+  ASSIGN_OR_RETURN(ShardChoice::Choice choice, choice_.Next(waiting, idle));
   const bool held = !choice.shard && choice.theirs.empty();
   if (held && idle && !out_.options().worker->wait) return ShardChoice::Held(waiting);
   look_period_ = held ? std::min(2 * look_period_, kMostLookPeriod) : kLeastLookPeriod;
@@ -477,10 +477,11 @@ void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {
   if (!again) NoteFailure(shard.number, status);
 }
 
-// For the other workers. What this machine lacks, and what somebody has done to the folder, says
-// nothing about the shard.
+// For the other workers. What this machine lacks or may not read, a disk or a share that fails, and
+// what somebody has done to the folder say nothing about the shard.
 void ShardScheduler::NoteFailure(uint32_t number, const absl::Status& status) {
   if (out_.claims() == nullptr || absl::IsResourceExhausted(status) ||
+      absl::IsUnavailable(status) || absl::IsPermissionDenied(status) ||
       absl::IsFailedPrecondition(status) || absl::IsNotFound(status))
     return;
   (void)out_.claims()->NoteFailure(number, status);  // the error itself is reported

@@ -1,16 +1,22 @@
 // Builds in which something throws, or in which memory is scarce. See build_test.cc for the rest.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <new>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "converters/building/build.h"
+#include "converters/publishing/shard_claims.h"
+#include "converters/publishing/workers_state.h"
 #include "converters/testing/memory_source.h"
 #include "formats/testing/datasets/toy_format.h"
 #include "formats/testing/scratch_folder.h"
@@ -130,6 +136,33 @@ TEST_F(SchedulerTest, NoMemoryForAReadEndsTheRunWhichResumes) {
       }
     }
   }
+}
+
+TEST_F(SchedulerTest, AShardThatOthersFailedAtDoesNotEndTheShardsThatAreOpen) {
+  const Plan plan = MakePlan(SmallShards());
+  constexpr uint32_t kFailed = 4;
+  BuildOptions options;
+  options.out = scratch_.File("out");
+  options.jobs = 8;
+  options.output.fsync = false;
+  options.output.worker = WorkerOptions{.ranges = {{0, 1}}, .named = true};
+  BuildProgress progress;
+  const std::atomic<int> stop{0};
+  ASSERT_TRUE(Build(plan, source_, options, pool_, progress, stop).ok());
+  for (size_t n = 0; n < ShardClaims::kMostFailures; ++n) {
+    std::ofstream(scratch_.File(absl::StrCat("out/.pack/failed/00000", kFailed, ".node", n,
+                                             "-00000000-1-0123456789abcde", n)))
+        << "odd bytes";
+  }
+  // The others are open for a while.
+  source_.set_on_load([](uint64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+  options.output.worker = WorkerOptions{.join = true};
+  const auto joined = Build(plan, source_, options, pool_, progress, stop);
+  EXPECT_TRUE(absl::IsDataLoss(joined.status())) << joined.status();
+  EXPECT_THAT(std::string(joined.status().message()), HasSubstr("failed at shard 4"));
+  const auto state = ReadWorkersState(options.out, plan, 60, pool_);
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->Unfinished(), std::set<uint32_t>{kFailed});
 }
 
 TEST_F(SchedulerTest, NoMemoryForAWriterEndsTheRun) {

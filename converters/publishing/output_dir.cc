@@ -396,8 +396,14 @@ void OutputDir::RemoveUnused() const {
 // Several commits may run at once: they make the same files. Only a run that works alone in the
 // folder keeps them out. A refused commit changes nothing.
 absl::Status OutputDir::BeginCommit(const Plan& plan, IoPool& pool) {
-  ASSIGN_OR_RETURN(lock_, SharePackFolder(path_));
-  return FindFinished(plan, std::nullopt, pool);
+  ASSIGN_OR_RETURN(SharedPackFolder shared, SharePackFolder(path_));
+  absl::Status found = FindFinished(plan, std::nullopt, pool);
+  if (found.ok()) {
+    lock_ = std::move(shared.file);
+  } else {
+    UndoSharing(path_, std::move(shared));
+  }
+  return found;
 }
 
 absl::Status OutputDir::BeginFolder() {

@@ -120,6 +120,9 @@ class OutputDir {
   // Call before a commit writes its other files: checks that none of the names belongs to a file
   // that is not ours, and notes all of them as ours.
   absl::Status ClaimExtras(const std::vector<std::pair<std::string, std::string_view>>& files);
+  // Call right before the manifest is written: FailedPrecondition if another run has replaced a
+  // finished shard, or its index, since this one read it.
+  absl::Status CheckFinishedUnchanged() const;
   // Flushes the folder's entries to disk, unless --no-fsync.
   absl::Status SyncFolder() const;
   // The last steps of a commit, once the manifest is in place: the exchange of --overwrite, then

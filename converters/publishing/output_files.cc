@@ -134,6 +134,24 @@ absl::Status OutputDir::CheckMayReplace(const std::string& name) const {
                   "move it away and run again");
 }
 
+// A worker for which shards were named locks nothing.
+absl::Status OutputDir::CheckFinishedUnchanged() const {
+  for (const ShardResult& result : finished_) {
+    for (const FileEntry* file : {&result.file, &result.index}) {
+      ASSIGN_OR_RETURN(const std::optional<Seen> there, LookAt(file->name));
+      const auto seen = replaceable_.find(file->name);
+      if (there && seen != replaceable_.end() && seen->second == *there) continue;
+      ASSIGN_OR_RETURN(const bool same, Matches(PathOf(file->name), *file));
+      if (!same) {
+        return Conflict(PathOf(file->name),
+                        "was replaced or removed by another run while this one was about to "
+                        "publish it; nothing was published. Run again");
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name,
                                                std::string_view bytes) const {
   std::string stage_name = name;

@@ -165,7 +165,8 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
     journalled_.insert(line.shard);
     if (!FitsPlan(line, plan)) continue;
     const std::string index = IndexName(plan.shards()[line.shard].name);
-    RETURN_IF_ERROR(MayReplace(index));  // the name that NameIndexes gives it
+    // The name that NameIndexes gives it. What was seen before the shards were read stays.
+    if (!replaceable_.contains(index)) RETURN_IF_ERROR(MayReplace(index));
     if (line.index.name != index) old_indexes_.insert(line.index.name);
   }
   return absl::OkStatus();

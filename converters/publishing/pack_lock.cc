@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <string_view>
 #include <utility>
@@ -14,8 +15,26 @@
 namespace shardpack {
 namespace {
 
+constexpr int kTries = 100;
+
 bool IsUnsupported(int error) {
   return error == ENOLCK || error == ENOSYS || error == EINVAL || error == EOPNOTSUPP;
+}
+
+// An OFD lock belongs to the open file: it ends with the process, for any reason. 0, or the error.
+int TryLock(int fd, short type) {
+  struct flock whole = {};
+  whole.l_type = type;
+  whole.l_whence = SEEK_SET;
+  return ::fcntl(fd, F_OFD_SETLK, &whole) == 0 ? 0 : errno;
+}
+
+// Whether the open file still has this name.
+absl::StatusOr<bool> IsNamed(int fd, const std::string& path) {
+  struct stat opened, named = {};
+  if (::fstat(fd, &opened) != 0) return IoStatus("look at", path, errno);
+  if (::stat(path.c_str(), &named) != 0 && errno != ENOENT) return IoStatus("look at", path, errno);
+  return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
 }  // namespace
@@ -46,7 +65,6 @@ absl::Status CheckPackFolder(const std::string& dataset) {
   return check(kIndexMark, S_IFREG, kNoFile);
 }
 
-// An OFD lock belongs to the open file: it ends with the process, for any reason.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset, bool needed) {
   RETURN_IF_ERROR(CheckPackFolder(dataset));
   const auto conflict = [&](const std::string& why) {
@@ -56,42 +74,51 @@ absl::StatusOr<File> LockPackFolder(const std::string& dataset, bool needed) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0) return IoStatus("open", path, errno);
   File file(fd, path);
-  struct flock whole = {};
-  whole.l_type = F_WRLCK;
-  whole.l_whence = SEEK_SET;
-  if (::fcntl(fd, F_OFD_SETLK, &whole) != 0) {
-    if (errno == EAGAIN || errno == EACCES) return conflict("is locked by another run of pack");
-    if (needed || !IsUnsupported(errno)) return IoStatus("lock", path, errno);
-  }
+  const int error = TryLock(fd, F_WRLCK);
+  if (error == EAGAIN || error == EACCES) return conflict("is locked by another run of pack");
+  if (error != 0 && (needed || !IsUnsupported(error))) return IoStatus("lock", path, error);
   // The run that held it may have finished and removed the folder between our open and our lock.
-  struct stat opened, named = {};
-  if (::fstat(fd, &opened) != 0) return IoStatus("look at", path, errno);
-  if (::stat(path.c_str(), &named) != 0 && errno != ENOENT) return IoStatus("look at", path, errno);
-  if (opened.st_ino != named.st_ino || opened.st_dev != named.st_dev) {
+  ASSIGN_OR_RETURN(const bool named, IsNamed(fd, path));
+  if (!named) {
     return conflict("was finished by another run of pack just now");
   }
   return file;
 }
 
-absl::StatusOr<File> SharePackFolder(const std::string& dataset) {
+absl::StatusOr<SharedPackFolder> SharePackFolder(const std::string& dataset) {
   RETURN_IF_ERROR(CheckPackFolder(dataset));
   const std::string path = absl::StrCat(dataset, "/", std::string(kLockName));
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) {
-    if (errno == ENOENT) return File();
-    return IoStatus("open", path, errno);
+  for (int tries = 0; tries < kTries; ++tries) {
+    SharedPackFolder shared;
+    int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT) {
+      fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+      if (fd < 0 && errno == EEXIST) continue;  // another run was first
+      // No folder, or one in which no run can lock anything.
+      if (fd < 0 && (errno == ENOENT || errno == EACCES || errno == EROFS)) return shared;
+      shared.created = fd >= 0;
+    }
+    if (fd < 0) return IoStatus("open", path, errno);
+    shared.file = File(fd, path);
+    const int error = TryLock(fd, F_RDLCK);
+    if (error == EAGAIN || error == EACCES) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(EscapeForTerminal(dataset), " is locked by another run of pack"));
+    }
+    if (error != 0 && !IsUnsupported(error)) return IoStatus("lock", path, error);
+    ASSIGN_OR_RETURN(const bool named, IsNamed(fd, path));
+    if (named) return shared;  // else whoever held it has just removed it
   }
-  File file(fd, path);
-  struct flock whole = {};
-  whole.l_type = F_RDLCK;
-  whole.l_whence = SEEK_SET;
-  if (::fcntl(fd, F_OFD_SETLK, &whole) == 0) return file;
-  if (errno == EAGAIN || errno == EACCES) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(EscapeForTerminal(dataset), " is locked by another run of pack"));
-  }
-  if (IsUnsupported(errno)) return File();
-  return IoStatus("lock", path, errno);
+  return absl::FailedPreconditionError(
+      absl::StrCat(EscapeForTerminal(dataset), " is locked by other runs of pack again and again"));
+}
+
+void UndoSharing(const std::string& dataset, SharedPackFolder shared) {
+  if (!shared.created || !shared.file.is_open()) return;
+  const std::string path = absl::StrCat(dataset, "/", std::string(kLockName));
+  // Fails while others share it: it is theirs, too.
+  if (TryLock(shared.file.descriptor(), F_WRLCK) != 0) return;
+  if (IsNamed(shared.file.descriptor(), path).value_or(false)) ::unlink(path.c_str());
 }
 
 }  // namespace shardpack

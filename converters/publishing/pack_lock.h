@@ -26,9 +26,18 @@ absl::Status CheckPackFolder(const std::string& dataset);
 // `dataset` is the folder that holds `.pack`.
 // Unless `needed`, a file system without locks is no error.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset, bool needed = true);
-// Keeps those out, but lets others that share the folder in. Changes nothing: where no run has
-// locked the folder, or the file system has no locks, the result is not open.
-absl::StatusOr<File> SharePackFolder(const std::string& dataset);
+
+struct SharedPackFolder {
+  File file;
+  bool created = false;  // by this call
+};
+
+// Keeps those out, but lets others that share the folder in. Where nothing can be created, or the
+// file system has no locks, nothing is locked.
+absl::StatusOr<SharedPackFolder> SharePackFolder(const std::string& dataset);
+// For a run that is refused and shall have changed nothing: removes a lock that it has created and
+// that nobody else uses.
+void UndoSharing(const std::string& dataset, SharedPackFolder shared);
 
 }  // namespace shardpack
 

@@ -21,10 +21,25 @@ namespace {
 constexpr size_t kNamed = 5, kNamedRanges = 20;
 // Of a list of shards on a command line.
 constexpr size_t kMaxListBytes = 500;
+// Of a word there, which Linux ends at 128 KiB.
+constexpr size_t kMaxWordBytes = 100'000;
 
 std::span<const int64_t> FieldTimes(const Listing& listing, uint64_t row) {
   const size_t fields = listing.field_mtime_ns.empty() ? 0 : listing.fields.size();
   return std::span(listing.field_mtime_ns).subspan(fields * row, fields);
+}
+
+// The list in as many words as it takes.
+std::vector<std::string> ShardLists(const std::set<uint32_t>& shards) {
+  std::string list = ShardList(shards);
+  std::vector<std::string> words;
+  while (list.size() > kMaxWordBytes) {
+    const size_t comma = list.rfind(',', kMaxWordBytes);
+    words.push_back(list.substr(0, comma));
+    list.erase(0, comma + 1);
+  }
+  if (!list.empty()) words.push_back(std::move(list));
+  return words;
 }
 
 }  // namespace
@@ -219,17 +234,22 @@ std::string ShardList(const std::set<uint32_t>& shards, size_t most) {
 }
 
 std::string HowToBuild(const std::string& dataset, const Plan& plan,
-                       const std::set<uint32_t>& shards, bool missing) {
+                       const std::set<uint32_t>& damaged, const std::set<uint32_t>& missing) {
   const std::string folder = ShellQuoted(dataset), plan_file = ShellQuoted(dataset + "/.pack/plan");
-  const std::string list = ShardList(shards);
   // Workers may have been given another path to the source.
   const std::string& root = plan.listing().root;
   const bool source_is_here = Exists(root).value_or(true);
-  std::string text =
-      absl::StrCat("\nThese are built by\n  ", TypedProgram(), " build ",
-                   source_is_here ? "" : "SRC ", "--plan ", plan_file, " -o ", folder,
-                   missing && list.size() > kMaxListBytes ? " --join" : " --shards " + list,
-                   "\nand when all are built:\n  ", TypedProgram(), " commit ", folder);
+  std::string text = "\nThese are built by";
+  const auto add = [&](const std::string& which) {
+    absl::StrAppend(&text, "\n  ", TypedProgram(), " build ", source_is_here ? "" : "SRC ",
+                    "--plan ", plan_file, " -o ", folder, which);
+  };
+  std::set<uint32_t> named = damaged;
+  named.insert(missing.begin(), missing.end());
+  const bool join = !missing.empty() && ShardList(named).size() > kMaxListBytes;
+  for (const std::string& list : ShardLists(join ? damaged : named)) add(" --shards " + list);
+  if (join) add(" --join");
+  absl::StrAppend(&text, "\nand when all are built:\n  ", TypedProgram(), " commit ", folder);
   if (!source_is_here) {
     absl::StrAppend(&text, "\nwith SRC the folder of the source, which is not at ",
                     EscapeForTerminal(root), " here");
@@ -245,8 +265,10 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
   std::string text =
       absl::StrCat(EscapeForTerminal(dataset),
                    " cannot be published yet, and nothing was changed. Of ", shards, " shards:");
-  std::set<uint32_t> missing = to_build;
-  for (const auto& [shard, why] : states.damaged) missing.erase(shard);
+  std::set<uint32_t> missing = to_build, damaged;
+  for (const auto& [shard, why] : states.damaged) {
+    if (missing.erase(shard) > 0) damaged.insert(shard);
+  }
   if (!missing.empty())
     absl::StrAppend(&text, "\n  missing ", missing.size(), ": ", ShardList(missing, kNamedRanges));
   if (!states.damaged.empty()) {
@@ -258,7 +280,7 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     }
     if (named > kNamed) absl::StrAppend(&text, "; and ", named - kNamed, " more");
   }
-  absl::StrAppend(&text, HowToBuild(dataset, plan, to_build, states.damaged.empty()));
+  absl::StrAppend(&text, HowToBuild(dataset, plan, damaged, missing));
   return states.damaged.empty() ? absl::AbortedError(text) : absl::DataLossError(text);
 }
 

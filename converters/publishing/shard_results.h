@@ -74,10 +74,10 @@ bool LacksWhatMayBeBack(const ShardResult& result);
 std::string ShardList(const std::set<uint32_t>& shards,
                       size_t most = std::numeric_limits<size_t>::max());
 
-// The commands that build these shards (at least one) and publish all.
-// `missing`: none of them was built, so that they need not be named.
+// The commands that build these shards (at least one) and publish all. Those of `damaged` have to
+// be named, those of `missing` only if that is short.
 std::string HowToBuild(const std::string& dataset, const Plan& plan,
-                       const std::set<uint32_t>& shards, bool missing = false);
+                       const std::set<uint32_t>& damaged, const std::set<uint32_t>& missing = {});
 
 // Why nothing can be published, with the commands that build what is missing. DataLoss when shards
 // are damaged, else Aborted.

@@ -107,7 +107,8 @@ double WorkersState::SecondsPerShard() const {
 }
 
 absl::StatusOr<WorkersState> ReadWorkersState(const std::string& dataset, const Plan& plan,
-                                              double stale_seconds, IoPool& pool) {
+                                              double stale_seconds, IoPool& pool,
+                                              const std::set<uint32_t>& known) {
   WorkersState state;
   state.shards = plan.shards().size();
   // A build that has not begun, or one that is being published.
@@ -118,9 +119,14 @@ absl::StatusOr<WorkersState> ReadWorkersState(const std::string& dataset, const 
   if (!lines.ok() && !absl::IsNotFound(lines.status())) return lines.status();
   if (lines.ok()) {
     RETURN_IF_ERROR(CheckOnePlan(dataset, plan, *lines));
+    std::vector<bool> wants(state.shards, true);
+    for (const uint32_t n : known) {
+      if (n >= state.shards) continue;
+      wants[n] = false;
+      state.done.insert(n);
+    }
     ASSIGN_OR_RETURN(const ShardStates found,
-                     LookAtShards(dataset, plan, *lines, std::vector<bool>(state.shards, true),
-                                  ShardLook::kSize, pool));
+                     LookAtShards(dataset, plan, *lines, wants, ShardLook::kSize, pool));
     for (const ShardResult& result : found.finished) state.done.insert(result.shard);
   }
   ASSIGN_OR_RETURN(state.owners, Owners(*folder));

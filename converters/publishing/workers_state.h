@@ -51,9 +51,11 @@ struct WorkersState {
   double SecondsPerShard() const;  // on average, of all that was built; 0: nothing was
 };
 
-// `stale_seconds`: how far a beat may be behind.
+// `stale_seconds`: how far a beat may be behind. `known`: shards that an earlier call has found
+// done; their files are not looked at again.
 absl::StatusOr<WorkersState> ReadWorkersState(const std::string& dataset, const Plan& plan,
-                                              double stale_seconds, IoPool& pool);
+                                              double stale_seconds, IoPool& pool,
+                                              const std::set<uint32_t>& known = {});
 
 }  // namespace shardpack
 

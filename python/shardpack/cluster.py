@@ -27,6 +27,11 @@ def failed(message: str, exit_code: int) -> PackError:
   return error
 
 
+def gave_up(engine: str, error: Exception) -> PackError:
+  """The error to raise for an engine that has given up: the same call goes on where it ended."""
+  return failed(f"{engine} gave up: {error}", 6)
+
+
 def absolute(plan: str | os.PathLike[str], out: str | os.PathLike[str]) -> tuple[str, str]:
   """Both paths made absolute: tasks run in folders of their own. An URL is refused: `pack` needs a file system that all share."""
   for path in (plan, out):

@@ -17,7 +17,7 @@ from . import cluster
 
 def pack(spark: Any, plan: str | os.PathLike[str], out: str | os.PathLike[str], *, jobs: int = 1) -> dict[str, Any]:
   """Builds what is not done of the plan, with `spark` (a SparkSession), and publishes it. `jobs`: threads of a task, as many as
-  `spark.task.cpus`. Returns the report of the commit; PackError if a shard cannot be built."""
+  `spark.task.cpus`. Returns the report of the commit; PackError if a shard cannot be built, or if `out` is of another plan."""
   plan, out = cluster.absolute(plan, out)
 
   def part(shards: Iterable[int]) -> Iterator[cluster.Result]:
@@ -29,5 +29,9 @@ def pack(spark: Any, plan: str | os.PathLike[str], out: str | os.PathLike[str], 
   state = cluster.status(out, plan)
   todo = state["unfinished"]
   if todo:
-    cluster.check(spark.sparkContext.parallelize(todo, len(todo)).mapPartitions(part).collect())
+    try:
+      results = spark.sparkContext.parallelize(todo, len(todo)).mapPartitions(part).collect()
+    except Exception as error:  # Spark's own, of several packages: a task has failed too often
+      raise cluster.gave_up("Spark", error) from error
+    cluster.check(results)
   return cluster.commit(out)

@@ -72,6 +72,22 @@ class KillTest(cluster.ClusterTest):
     print(f"commit: {calls} calls that write, {killed} kills", flush=True)
     self.assertGreater(killed, 20)
 
+  def test_a_disk_that_fails_after_the_manifest_is_in_place(self):
+    self.work("--join")
+    shutil.copytree(self.out, self.folder / "built")
+    calls = self.calls("commit", "out", "-q")
+    placed = next(number for number, name, path in calls if path.endswith("/manifest.json"))
+    late = [number for number, name, _ in calls if number > placed and name == "fsync"]
+    self.assertNotEqual([], late)
+    for number in late:
+      self.clear()
+      shutil.copytree(self.folder / "built", self.out)
+      said = self.pack("commit", "out", "-q", env=self.shim(AT=number, DO=errno.EIO), expect=6).stderr
+      self.assertIn("Input/output error", said)
+      self.assertTrue((self.out / "manifest.json").exists())
+      self.commit()
+      self.assert_whole()
+
   def test_another_worker_heals_while_the_killed_one_was_of_another_machine(self):
     """Its lock tells nothing: only that its beat stands still."""
     killed = 0
@@ -372,6 +388,20 @@ class OddMachineTest(cluster.ClusterTest):
         self.assertNotIn(2, [len(owners) for owners in self.leases().values()], "nobody was taken for dead")
       self.commit()
       self.assert_whole()
+      self.clear()
+
+  def test_a_disk_that_fails_is_not_the_shards_fault(self):
+    for error in (errno.EIO, errno.ESTALE, errno.EACCES):
+      env = {"LD_PRELOAD": SHIM, "SHARDPACK_FAULT_ROOT": str(self.out), "SHARDPACK_FAULT_EACH": "fdatasync",
+             "SHARDPACK_FAULT_DO": str(error)}
+      self.work("--shards", "0")
+      with self.subTest(error=errno.errorcode[error]):
+        for _ in range(4):
+          self.work("--join", expect=6, env=env)
+        self.assertEqual([], list(self.out.glob(".pack/failed/*")))
+        self.work("--join")
+        self.commit()
+        self.assert_whole()
       self.clear()
 
   def test_a_shard_that_fails_is_left_alone_after_three_workers(self):

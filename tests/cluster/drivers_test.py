@@ -88,8 +88,11 @@ class JobsTest(cluster.ClusterTest):
     refused = self.pack("plan", "src", "--samples-per-shard", "4", "--write", "plan", "-o", "out", "--slurm", "jobs", expect=5).stderr
     self.assertIn("build.sbatch is there", refused)
     self.assertEqual(b"mine", (self.folder / "jobs/build.sbatch").read_bytes())
-    for words in (["--slurm", "j"], ["--k8s", "j", "--write", "p2"], ["--tasks", "3"]):
+    self.assertFalse((self.folder / "plan").exists(), "the plan was written before the jobs were refused")
+    for words in (["--slurm", "j"], ["--k8s", "j", "--write", "p2"], ["--tasks", "3", "--write", "p2"],
+                  ["--write", "p2", "-o", "out", "--k8s", "jobs/build.sbatch"], ["--write", "p2", "-o", "\x01", "--slurm", "j"]):
       self.pack("plan", "src", *words, expect=2)
+      self.assertFalse((self.folder / "p2").exists(), words)
 
   def test_sbatch_is_given_both(self):
     self.jobs("--slurm", "jobs")
@@ -136,6 +139,65 @@ class TasksTest(cluster.ClusterTest):
     with self.assertRaises(shardpack.PackError):
       shardpack.cluster.absolute("s3://bucket/plan", "out")
 
+  def other_plan(self):
+    self.pack("plan", "src", "--samples-per-shard", "4", "--seed", "9", "--write", "other", "-q")
+    return str(self.folder / "other")
+
+  def test_a_folder_of_another_plan_is_not_published(self):
+    import shardpack.ray
+    import shardpack.spark
+    _, out = self.paths()
+    other = self.other_plan()
+    self.work("--join")  # all is done, by the first plan
+    sys.modules["ray"] = types.SimpleNamespace(remote=lambda **_: lambda function: function)
+    try:
+      for published in (False, True):
+        for run in (lambda: shardpack.spark.pack(None, other, out), lambda: shardpack.ray.pack(other, out)):
+          with self.assertRaises(shardpack.PackError) as raised:
+            run()
+          self.assertEqual(5, raised.exception.exit_code)
+          self.assertIn("another plan", str(raised.exception))
+        self.assertEqual(published, (self.out / "manifest.json").exists())
+        if not published:
+          self.commit()
+    finally:
+      del sys.modules["ray"]
+
+  def test_an_engine_that_gives_up(self):
+    import shardpack.ray
+    import shardpack.spark
+    plan, out = self.paths()
+
+    class EngineError(Exception):
+      pass
+
+    def fail(*_):
+      raise EngineError("too many attempts")
+    spark = types.SimpleNamespace(sparkContext=types.SimpleNamespace(parallelize=lambda *_: types.SimpleNamespace(
+        mapPartitions=lambda _: types.SimpleNamespace(collect=fail))))
+    with self.assertRaises(shardpack.PackError) as raised:
+      shardpack.spark.pack(spark, plan, out)
+    self.assertEqual(6, raised.exception.exit_code)
+    self.assertIsInstance(raised.exception.__cause__, EngineError)
+    cancelled = []
+    numbers = iter(range(100))
+    sys.modules["ray"] = types.SimpleNamespace(
+        remote=lambda **_: lambda function: types.SimpleNamespace(remote=lambda *words: next(numbers)),
+        get=fail, wait=lambda tasks: (tasks[:1], tasks[1:]), cancel=cancelled.append)
+    try:
+      with self.assertRaises(shardpack.PackError) as raised:
+        shardpack.ray.pack(plan, out)
+      self.assertEqual(6, raised.exception.exit_code)
+      self.assertIn("too many attempts", str(raised.exception))
+      self.assertEqual([1, 2, 3, 4, 5], cancelled)
+      sys.modules["ray"].get = lambda tasks: [(task, 4, "damaged") for task in tasks]
+      cancelled.clear()
+      with self.assertRaises(shardpack.PackError) as raised:
+        shardpack.ray.pack(plan, out)
+      self.assertEqual((4, 5), (raised.exception.exit_code, len(cancelled)))
+    finally:
+      del sys.modules["ray"]
+
   def test_spark_and_ray_as_far_as_they_are_called(self):
     """Stand-ins that run each task here: the first attempt of every second one fails."""
     import shardpack.ray
@@ -174,6 +236,7 @@ class TasksTest(cluster.ClusterTest):
       del sys.modules["pyspark"]
     self.clear()
     fake = types.SimpleNamespace(
+        cancel=lambda _: self.fail("all tasks have ended"),
         remote=lambda **_: lambda function: types.SimpleNamespace(remote=lambda *words: lambda: function(*words)),
         get=lambda tasks: [task() for task in tasks], wait=lambda tasks: (tasks[:1], tasks[1:]))
     sys.modules["ray"] = fake

@@ -67,6 +67,26 @@ class RacesTest(cluster.ClusterTest):
     planned = json.loads(self.pack("status", "nowhere", "--plan", "plan", "--json", expect=7).stdout)
     self.assertEqual(list(range(40)), planned["unfinished"])
 
+  def test_status_of_another_plan(self):
+    self.pack("plan", "src", "--samples-per-shard", "2", "--seed", "9", "--write", "other", "-q")
+    self.work("--join")
+    for _ in range(2):  # built, then published
+      self.pack("status", "out", "--plan", "plan", "-q")
+      refused = self.pack("status", "out", "--plan", "other", expect=5).stderr
+      self.assertIn("another plan than other", refused)
+      self.assertIn("seed", refused)
+      self.pack("status", "out", "--plan", "other", "--wait", expect=5, timeout=60)
+      self.pack("status", "out", "--plan", "nowhere", "--wait", expect=2, timeout=60)
+      self.pack("commit", "out", "-q")
+    waits = self.start("status", "later", "--plan", "other", "--wait")  # before a worker has begun
+    self.pack("build", "--plan", "plan", "-o", "later", "-q", "--shards", "0")
+    self.assertEqual(5, waits.wait(timeout=60))
+    waits.communicate()
+
+  def test_a_range_the_wrong_way_round(self):
+    self.assertIn("the range ends before it begins; expected 7-9", self.pack(*self.words("--shards", "3,9-7"), expect=2).stderr)
+    self.assertIn("as in 3,7-9", self.pack(*self.words("--shards", "3,9-x"), expect=2).stderr)
+
   def test_words_that_do_not_go_together(self):
     for words in (["--worker", "1/2", "--shards", "3"], ["--join", "--shards", "3"], ["--worker", "0/2"], ["--worker", "3/2"],
                   ["--shards", "3-1"], ["--shards", "40"], ["--shards", "0,99"], ["--takeover", "now"], ["--no-wait"],
