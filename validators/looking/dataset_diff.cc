@@ -56,9 +56,8 @@ class Comparison {
   void CompareOptions();
   void CompareSplitNames();
   bool SameClass(int64_t was, int64_t now) const;
-  // `again`: pairs of the second pass, whose identities differ.
-  void Compare(const std::vector<SamplePair>& pairs, bool again);
-  void ComparePair(const SamplePair& pair, bool again, Part& part) const;
+  void Compare(const std::vector<SamplePair>& pairs);
+  void ComparePair(const SamplePair& pair, Part& part) const;
   absl::Status PairAll();
 
   DatasetDiff& diff_;
@@ -157,7 +156,7 @@ bool Comparison::SameClass(int64_t was, int64_t now) const {
   return class_now_[static_cast<size_t>(was)] == now;
 }
 
-void Comparison::ComparePair(const SamplePair& pair, bool again, Part& part) const {
+void Comparison::ComparePair(const SamplePair& pair, Part& part) const {
   const SampleLocation old_at = diff_.rows.Locate(pair.was), new_at = diff_.rows.Locate(pair.now);
   const OpenShard& old_shard = shards_[0][old_at.shard];
   const OpenShard& new_shard = shards_[1][new_at.shard];
@@ -184,11 +183,16 @@ void Comparison::ComparePair(const SamplePair& pair, bool again, Part& part) con
   if (!SameClass(old_shard.index->label(old_at.record), new_shard.index->label(new_at.record)))
     change.Set(ChangeKind::kRelabelled);
   if (with_splits_ && old_shard.split != new_shard.split) change.Set(ChangeKind::kMoved);
-  const bool renamed =
-      options_.by == DiffBy::kHash
-          ? !again && old_shard.index->key(old_at.record) != new_shard.index->key(new_at.record)
-          : again;
-  if (renamed) change.Set(ChangeKind::kRenamed);
+  // Of the name that samples are found by; by hash, of the key.
+  const bool by_path = options_.by == DiffBy::kPath;
+  const auto name = [&](const OpenShard& shard, uint64_t record) {
+    return by_path ? shard.index->source_path(record) : shard.index->key(record);
+  };
+  const std::string_view old_name = name(old_shard, old_at.record);
+  const std::string_view new_name = name(new_shard, new_at.record);
+  // A sample that lacks a name on one side was not renamed.
+  if (old_name != new_name && !old_name.empty() && !new_name.empty())
+    change.Set(ChangeKind::kRenamed);
   if (change.kinds == 0) {
     ++part.same;
   } else {
@@ -196,13 +200,13 @@ void Comparison::ComparePair(const SamplePair& pair, bool again, Part& part) con
   }
 }
 
-void Comparison::Compare(const std::vector<SamplePair>& pairs, bool again) {
+void Comparison::Compare(const std::vector<SamplePair>& pairs) {
   std::vector<Part> parts((pairs.size() + kBlock - 1) / kBlock);
   tbb::parallel_for(size_t{0}, parts.size(), [&](size_t n) {
     Part& part = parts[n];
     part.fields.resize(field_names_.size());
     const size_t end = std::min(pairs.size(), (n + 1) * kBlock);
-    for (size_t i = n * kBlock; i < end; ++i) ComparePair(pairs[i], again, part);
+    for (size_t i = n * kBlock; i < end; ++i) ComparePair(pairs[i], part);
   });
   for (const Part& part : parts) {
     diff_.same += part.same;
@@ -228,11 +232,11 @@ absl::Status Comparison::PairAll() {
   const bool none = found.pairs.empty() && !found.only_was.empty() && !found.only_now.empty();
   if (none && !by_hash)
     diff_.not_compared.push_back("names, of which none is in both; --by hash compares by bytes");
-  Compare(found.pairs, false);
+  Compare(found.pairs);
   ASSIGN_OR_RETURN(const SamplePairs more,
                    PairSamples(diff_.rows, std::move(found.only_was), std::move(found.only_now),
                                by_hash ? Identity::kKey : Identity::kImage));
-  Compare(more.pairs, true);
+  Compare(more.pairs);
   for (const uint64_t row : more.only_was) {
     diff_.changes.push_back({.was = row});
     diff_.changes.back().Set(ChangeKind::kRemoved);

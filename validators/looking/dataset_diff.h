@@ -7,7 +7,8 @@
 // fields by length and hash, the class by name, the split by name. Of those without a partner, the
 // ones with equal images count as renamed (with kHash: those with equal keys as of another
 // content); the rest is removed or added. If an identity is there more than once, samples with
-// equal keys are partners first, then the others in their order.
+// equal keys are partners first; among them those of one split, then those with one image; then the
+// others, likewise. A sample that has no name on one side is not renamed.
 //
 // Lifetime: owns everything.
 // Thread-safety: any thread; works on all cores.

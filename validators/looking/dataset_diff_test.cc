@@ -150,6 +150,41 @@ TEST_F(DatasetDiffTest, ForeignShardsHaveNoNamesAndNoSplits) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_F(DatasetDiffTest, KeysThatRepeatAcrossSplitsArePairedWithinThem) {
+  // Of two shards, the second is val; its sample comes first in one and last in the other.
+  const Dataset a = Write("j", {Sample("1", 0, "a"), Sample("2", 0, "b"), Sample("1", 1, "c")}, 2);
+  const Dataset b = Write("k", {Sample("2", 0, "b"), Sample("1", 0, "a"), Sample("1", 1, "c")}, 2);
+  EXPECT_EQ(DiffDatasets(a, b, {})->same, 3u);
+  // Only that of val is left, and one of the removed split is no partner.
+  const Dataset train =
+      Write("l", {Sample("1", 0, "a"), Sample("3", 0, "x"), Sample("1", 1, "c")}, 2);
+  const Dataset val = Write("m", {Sample("3", 0, "x"), Sample("1", 1, "c")}, 2);
+  const absl::StatusOr<DatasetDiff> diff = DiffDatasets(train, val, {});
+  ASSERT_TRUE(diff.ok()) << diff.status();
+  EXPECT_EQ(Counts(*diff), (Expected{{"removed", 1}}));
+  ASSERT_EQ(diff->changes.size(), 1u);
+  EXPECT_EQ(diff->changes[0].was, 0u);
+  // Within a split, those with one image.
+  const Dataset ab = Write("n", {Sample("1", 0, "a"), Sample("1", 0, "b")});
+  const Dataset ba = Write("o", {Sample("1", 0, "b"), Sample("1", 0, "a")});
+  EXPECT_EQ(DiffDatasets(ab, ba, {})->same, 2u);
+}
+
+TEST_F(DatasetDiffTest, SamplesWithoutPathsAreNotRenamed) {
+  const auto without = [](TestSample sample) {
+    sample.source_path.clear();
+    return sample;
+  };
+  const Dataset a = Write("p", {Sample("1", 0, "x"), without(Sample("2", 1, "y"))});
+  const Dataset b = Write("q", {Sample("1", 0, "x"), without(Sample("2", 1, "y"))});
+  const absl::StatusOr<DatasetDiff> diff = DiffDatasets(a, b, {.by = DiffBy::kPath});
+  ASSERT_TRUE(diff.ok()) << diff.status();
+  EXPECT_FALSE(diff->differs());
+  EXPECT_EQ(diff->same, 2u);
+  const Dataset c = Write("r", {Sample("1", 0, "x"), Sample("2", 1, "y")});
+  EXPECT_EQ(DiffDatasets(a, c, {.by = DiffBy::kPath})->same, 2u);
+}
+
 // Against a plain model, with keys and images that are there several times.
 TEST_F(DatasetDiffTest, PairsAreThoseOfAModel) {
   std::mt19937 random(11);

@@ -24,6 +24,12 @@ struct Entry {
   uint64_t hash, row;
 };
 
+// What tells samples of one identity apart.
+struct Member {
+  std::string_view key, split;
+  uint64_t hash, row;  // of the image
+};
+
 // Whose indexes are all open.
 class Identities {
  public:
@@ -63,9 +69,12 @@ class Identities {
   bool Equal(uint64_t a, uint64_t b) const {
     return identity_ == Identity::kImage ? Length(a) == Length(b) : Text(a) == Text(b);
   }
-  std::string_view Key(uint64_t row) const {
+  Member MemberOf(uint64_t row) const {
     const auto [index, image, record] = Find(row);
-    return index->key(record);
+    const bool has_image = image && index->has_field(record, *image);
+    const Dataset& dataset = rows_.datasets()[rows_.DatasetOf(row)];
+    return {index->key(record), dataset.shards()[rows_.Locate(row).shard].split,
+            has_image ? index->hash(record, *image) : 0, row};
   }
 
  private:
@@ -113,35 +122,53 @@ std::vector<Entry> SortedEntries(const Identities& identities, std::span<const u
   return entries;
 }
 
-// Samples of one identity: those with equal keys first, then in their order.
-void PairGroup(const Identities& identities, std::vector<uint64_t> was, std::vector<uint64_t> now,
-               SamplePairs& result) {
-  const auto by_key = [&](uint64_t a, uint64_t b) {
-    const std::string_view key_a = identities.Key(a), key_b = identities.Key(b);
-    return std::tie(key_a, a) < std::tie(key_b, b);
-  };
-  std::sort(was.begin(), was.end(), by_key);
-  std::sort(now.begin(), now.end(), by_key);
-  std::vector<uint64_t> left_was, left_now;
-  auto a = was.begin(), b = now.begin();
-  while (a != was.end() && b != now.end()) {
-    const int order = identities.Key(*a).compare(identities.Key(*b));
-    if (order == 0) {
-      result.pairs.push_back({*a++, *b++});
-    } else if (order < 0) {
-      left_was.push_back(*a++);
-    } else {
-      left_now.push_back(*b++);
-    }
+// Samples of one identity: those with equal keys first; among them, and then among the others,
+// those of one split, then those with one image, then in their order.
+void PairGroup(const Identities& identities, std::span<const uint64_t> was,
+               std::span<const uint64_t> now, SamplePairs& result) {
+  if (was.empty() || now.empty()) {
+    result.only_was.insert(result.only_was.end(), was.begin(), was.end());
+    result.only_now.insert(result.only_now.end(), now.begin(), now.end());
+    return;
   }
-  left_was.insert(left_was.end(), a, was.end());
-  left_now.insert(left_now.end(), b, now.end());
-  std::sort(left_was.begin(), left_was.end());
-  std::sort(left_now.begin(), left_now.end());
-  const size_t both = std::min(left_was.size(), left_now.size());
-  for (size_t i = 0; i < both; ++i) result.pairs.push_back({left_was[i], left_now[i]});
-  for (size_t i = both; i < left_was.size(); ++i) result.only_was.push_back(left_was[i]);
-  for (size_t i = both; i < left_now.size(); ++i) result.only_now.push_back(left_now[i]);
+  std::vector<Member> left_was, left_now;
+  for (const uint64_t row : was) left_was.push_back(identities.MemberOf(row));
+  for (const uint64_t row : now) left_now.push_back(identities.MemberOf(row));
+  // Takes the pairs whose `facts` are equal.
+  const auto pair_equal = [&](const auto& facts) {
+    const auto less = [&](const Member& a, const Member& b) {
+      const auto facts_a = facts(a), facts_b = facts(b);
+      return facts_a != facts_b ? facts_a < facts_b : a.row < b.row;
+    };
+    std::sort(left_was.begin(), left_was.end(), less);
+    std::sort(left_now.begin(), left_now.end(), less);
+    std::vector<Member> next_was, next_now;
+    auto a = left_was.begin(), b = left_now.begin();
+    while (a != left_was.end() && b != left_now.end()) {
+      if (facts(*a) == facts(*b)) {
+        result.pairs.push_back({(a++)->row, (b++)->row});
+      } else if (facts(*a) < facts(*b)) {
+        next_was.push_back(*a++);
+      } else {
+        next_now.push_back(*b++);
+      }
+    }
+    next_was.insert(next_was.end(), a, left_was.end());
+    next_now.insert(next_now.end(), b, left_now.end());
+    left_was = std::move(next_was);
+    left_now = std::move(next_now);
+  };
+  using M = const Member&;
+  pair_equal([](M m) { return std::make_tuple(m.key, m.split, m.hash); });
+  pair_equal([](M m) { return std::make_tuple(m.key, m.split); });
+  pair_equal([](M m) { return std::make_tuple(m.key, m.hash); });
+  pair_equal([](M m) { return std::make_tuple(m.key); });
+  pair_equal([](M m) { return std::make_tuple(m.split, m.hash); });
+  pair_equal([](M m) { return std::make_tuple(m.split); });
+  pair_equal([](M m) { return std::make_tuple(m.hash); });
+  pair_equal([](M) { return 0; });
+  for (const Member& member : left_was) result.only_was.push_back(member.row);
+  for (const Member& member : left_now) result.only_now.push_back(member.row);
 }
 
 // Rows whose hashes are equal.
