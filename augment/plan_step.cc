@@ -214,8 +214,8 @@ absl::Status TakeStepValues(const TextCall& call, const StepFacts& facts, PlanSt
       continue;
     }
     if (step.kind == StepKind::kErase && value.key.empty()) {
-      return CallReader::ErrorAt(
-          value.column, "the parameters of erase are named: p=, scale=, ratio=, value=");
+      return CallReader::ErrorAt(value.column,
+                                 "the parameters of erase are named: p=, scale=, ratio=, value=");
     }
     if (step.kind == StepKind::kErase && value.key == "value") {  // of all channels
       RETURN_IF_ERROR(NoRange(value, "value"));

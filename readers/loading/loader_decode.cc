@@ -152,11 +152,10 @@ absl::Status Loader::Core::FillMixed(Pending& batch) {
   mixed.weights.resize(slots);
   for (size_t slot = 0; slot < slots; ++slot) {
     if (content.labels[slot] < static_cast<int64_t>(mix.classes)) continue;
-    return AboutSample(
-        absl::InvalidArgumentError(absl::StrCat("the label ", content.labels[slot],
-                                                " is not one of the ", mix.classes,
-                                                " classes of mix")),
-        content.ids[slot]);
+    return AboutSample(absl::InvalidArgumentError(absl::StrCat("the label ", content.labels[slot],
+                                                               " is not one of the ", mix.classes,
+                                                               " classes of mix")),
+                       content.ids[slot]);
   }
   for (size_t first = 0; first < slots; first += mix.group) {
     const MixDraw draw = DrawGroup(batch, first);
