@@ -92,6 +92,23 @@ class DupsTest(command.PackTest):
       self.pack("dups", *words, expect=2)
     self.pack("dups", "out", "--write-list", "nowhere/x", expect=None)
 
+  def test_where_the_list_goes(self):
+    self.source(count=4)
+    self.write("src/cat/again.jpg", jpeg(0))
+    self.pack("src", "-o", "out")
+    self.write("keys.txt", b"what was there\n" * 100)
+    before = self.contents("out")
+    shard = next((self.folder / "out").glob("*.tar"))
+    foreign = self.write("x.tar", shard.read_bytes())
+    for place in ("out/manifest.json", "out/keys.txt", "src", "/dev/null"):
+      self.pack("dups", "out", "--write-list", place, expect=2)
+    self.assertIn("one of the inputs", self.pack("dups", "x.tar", "--write-list", "./x.tar", expect=2).stderr)
+    self.assertEqual(shard.read_bytes(), foreign.read_bytes())
+    self.assertEqual(before, self.contents("out"))
+    self.pack("dups", "out", "--write-list", "keys.txt")
+    self.assertEqual(1, len((self.folder / "keys.txt").read_text().splitlines()))
+    self.assertEqual(["keys.txt", "out", "src", "x.tar"], sorted(path.name for path in self.folder.iterdir()))
+
 
 if __name__ == "__main__":
   command.main()
