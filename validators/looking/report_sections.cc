@@ -115,6 +115,17 @@ void WriteRest(HtmlWriter& page, size_t all, size_t shown, const char* what) {
   if (all > shown) page.Element("p", StrCat("and ", Whole(all - shown), " more", what));
 }
 
+// `all`: how many there are, of which messages tell about the first ones.
+void WriteMessages(HtmlWriter& page, const std::string& head,
+                   const std::vector<std::string>& messages, uint64_t all) {
+  page.Element("p", head, {{"class", "alert"}});
+  page.Open("ul");
+  const size_t shown = std::min(kShownRows, messages.size());
+  for (size_t i = 0; i < shown; ++i) page.Element("li", Shortened(messages[i], kLongestMessage));
+  page.Close();
+  WriteRest(page, all, shown, "");
+}
+
 // Whether it fits.
 bool WriteGroup(HtmlWriter& out, const CopiesReport& copies, const CopyGroup& group,
                 const std::vector<int>* distances, uint64_t* budget_bytes) {
@@ -200,25 +211,17 @@ void WriteHead(HtmlWriter& page, const std::string& name, const DatasetStats& st
   page.NewLine();
 }
 
-void WriteMessages(HtmlWriter& page, const std::string& head,
-                   const std::vector<std::string>& messages, uint64_t all) {
-  page.Element("p", head, {{"class", "alert"}});
-  page.Open("ul");
-  const size_t shown = std::min(kShownRows, messages.size());
-  for (size_t i = 0; i < shown; ++i) page.Element("li", Shortened(messages[i], kLongestMessage));
-  page.Close();
-  WriteRest(page, all, shown, "");
-}
-
 void WriteDamage(HtmlWriter& page, const DatasetStats& stats, const CopiesReport* copies) {
   const bool unread = copies != nullptr && copies->unread.count > 0;
   const bool near_damaged = copies != nullptr && copies->near.damaged > 0;
   if (stats.not_looked_at.empty() && !unread && !near_damaged) return;
   OpenSection(page, "damage", "Damage");
   if (!stats.not_looked_at.empty())
-    WriteMessages(page,
-                  "Parts of this dataset could not be read, and are not in the numbers below:",
-                  stats.not_looked_at, stats.not_looked_at.size());
+    WriteMessages(
+        page,
+        "Parts of this dataset could not be read. They count as samples and shards, but are not "
+        "in the numbers of classes, images, fields and skipped inputs:",
+        stats.not_looked_at, stats.not_looked_at.size());
   if (unread)
     WriteMessages(page,
                   StrCat("Read to compare copies, and could not be read (",
