@@ -139,7 +139,11 @@ void Text::Summary() {
             " bits of 64 between neighbours\n");
   StrAppend(&out_, "decoded   ", FormatCount(report_.near.hashed + report_.near.flat), " images; ",
             FormatCount(report_.near.flat), " of nearly one color left out; ",
-            FormatCount(report_.near.unread.count), " cannot be decoded\n");
+            FormatCount(report_.near.unread.count), " cannot be decoded",
+            report_.near.damaged > 0
+                ? StrCat(", of which ", FormatCount(report_.near.damaged), " cannot be read")
+                : "",
+            "\n");
 }
 
 void WarnUnread(const UnreadSamples& unread, const char* what, Terminal& terminal) {
@@ -181,8 +185,9 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
   progress.End();
   if (!report.ok()) return Fail(report.status(), terminal);
   WarnUnread(report->unread, " could not be read; believed to be what the index says", terminal);
-  WarnUnread(report->near.unread, " cannot be decoded", terminal);
-  ExitCode code = report->unread.count > 0         ? ExitCode::kDamage
+  WarnUnread(report->near.unread, " cannot be read or decoded", terminal);
+  const bool damaged = report->unread.count > 0 || report->near.damaged > 0;
+  ExitCode code = damaged                          ? ExitCode::kDamage
                   : flags.check && report->found() ? ExitCode::kFound
                                                    : ExitCode::kDone;
   absl::Status written;

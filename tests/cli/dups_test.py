@@ -88,6 +88,15 @@ class DupsTest(command.PackTest):
         data[at - 40] ^= 1
     shard.write_bytes(data)
     self.assertIn("could not be read", self.pack("dups", "out", expect=4).stderr)
+    # An image that has no copy is read for --near alone.
+    self.source("single", count=3)
+    self.pack("single", "-o", "one")
+    shard = next((self.folder / "one").glob("*.tar"))
+    data = bytearray(shard.read_bytes())
+    data[data.index(b"number 1")] ^= 1
+    shard.write_bytes(data)
+    self.pack("dups", "one")
+    self.assertIn("of which 1 cannot be read", self.pack("dups", "one", "--near", expect=4).stdout)
     for words in ([], ["nowhere"], ["out", "--distance", "3"], ["out", "--near", "--distance", "17"]):
       self.pack("dups", *words, expect=2)
     self.pack("dups", "out", "--write-list", "nowhere/x", expect=None)

@@ -141,5 +141,21 @@ TEST_F(DatasetReportTest, LongListsAreCutAndSaySo) {
   EXPECT_TRUE(Says(report, "(50000 bytes)"));
 }
 
+TEST_F(DatasetReportTest, ManySplitsAreCountedTogether) {
+  std::vector<TestSample> samples;
+  for (int n = 0; n < 9; ++n) samples.push_back(Sample(std::to_string(n), 0, std::to_string(n)));
+  for (const size_t splits : {8u, 9u}) {
+    Write(samples, 9);
+    manifest_.splits.clear();
+    for (size_t n = 0; n < 9; ++n) {
+      ManifestShard& shard = manifest_.shards[n];
+      shard.split = "split" + std::to_string(n % splits);
+      manifest_.splits[shard.split] += shard.records;
+    }
+    testing::Reseal(folder_, manifest_);
+    EXPECT_EQ(Says(Report(), "All splits together, because there are 9"), splits == 9);
+  }
+}
+
 }  // namespace
 }  // namespace shardpack

@@ -296,6 +296,10 @@ void WriteClasses(HtmlWriter& page, const DatasetStats& stats) {
                     " smallest of ", Whole(stats.classes.size()), " classes."));
   }
   const bool with_splits = stats.splits.size() > 1 && stats.splits.size() <= kShownSplits;
+  if (stats.splits.size() > kShownSplits) {
+    page.Element("p", StrCat("All splits together, because there are ", Whole(stats.splits.size()),
+                             "; pack stats --json has each."));
+  }
   std::vector<std::string> heads = {"class"};
   for (size_t split = 0; split < stats.splits.size() && with_splits; ++split)
     heads.push_back(NamedOr(stats.splits[split].name, "(no name)"));
