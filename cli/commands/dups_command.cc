@@ -1,12 +1,9 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/result_file.h"
 #include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
@@ -51,11 +48,7 @@ absl::StatusOr<Inputs> Open(const std::vector<std::string>& paths, Terminal& ter
 absl::Status WriteList(const std::string& path, const std::vector<std::string>& keys) {
   std::string text;
   for (const std::string& key : keys) StrAppend(&text, PercentEscape(key), "\n");
-  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666), path);
-  if (!file.is_open()) return IoStatus("create", path, errno);
-  const Bytes bytes = AsBytes(text);
-  RETURN_IF_ERROR(file.Write({&bytes, 1}));
-  return file.Close();
+  return WriteResultFile(path, text);
 }
 
 class Text {
@@ -146,7 +139,11 @@ void Text::Summary() {
             " bits of 64 between neighbours\n");
   StrAppend(&out_, "decoded   ", FormatCount(report_.near.hashed + report_.near.flat), " images; ",
             FormatCount(report_.near.flat), " of nearly one color left out; ",
-            FormatCount(report_.near.unread.count), " cannot be decoded\n");
+            FormatCount(report_.near.unread.count), " cannot be decoded",
+            report_.near.damaged > 0
+                ? StrCat(", of which ", FormatCount(report_.near.damaged), " cannot be read")
+                : "",
+            "\n");
 }
 
 void WarnUnread(const UnreadSamples& unread, const char* what, Terminal& terminal) {
@@ -162,6 +159,10 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
   const LookFlags& flags = line.look();
   if (!flags.near && line.Given("distance")) {
     return Fail(absl::InvalidArgumentError("--distance is for --near"), terminal);
+  }
+  if (!flags.write_list.empty()) {
+    const absl::Status place = CheckResultFile("--write-list", flags.write_list, line.arguments);
+    if (!place.ok()) return Fail(place, terminal);
   }
   const absl::StatusOr<Inputs> inputs = Open(line.arguments, terminal);
   if (!inputs.ok()) return Fail(inputs.status(), terminal);
@@ -184,8 +185,9 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
   progress.End();
   if (!report.ok()) return Fail(report.status(), terminal);
   WarnUnread(report->unread, " could not be read; believed to be what the index says", terminal);
-  WarnUnread(report->near.unread, " cannot be decoded", terminal);
-  ExitCode code = report->unread.count > 0         ? ExitCode::kDamage
+  WarnUnread(report->near.unread, " cannot be read or decoded", terminal);
+  const bool damaged = report->unread.count > 0 || report->near.damaged > 0;
+  ExitCode code = damaged                          ? ExitCode::kDamage
                   : flags.check && report->found() ? ExitCode::kFound
                                                    : ExitCode::kDone;
   absl::Status written;

@@ -28,13 +28,16 @@ using absl::StrAppend;
 using absl::StrCat;
 
 constexpr size_t kShownClasses = 10, kShownFolders = 5;
+// Of a larger dataset the indexes, which are read whole, are gigabytes.
+constexpr uint64_t kMostCounted = 10'000'000;
 
 struct Facts {
   uint64_t bytes = 0;
   std::map<std::string, uint64_t> splits;  // records
   std::vector<std::string> fields;
-  // Samples per class; empty if there are no names, or if an index cannot be read.
+  // Samples per class; empty if there are no names, an index cannot be read, or `too_many`.
   std::vector<uint64_t> class_counts;
+  bool too_many = false;                   // samples to count
   absl::Status uncounted;                  // why, in the latter case
   int64_t min_label = -1, max_label = -1;  // of third-party shards
 };
@@ -78,7 +81,8 @@ absl::StatusOr<Facts> Gather(const Dataset& dataset) {
       facts.max_label = std::max(facts.max_label, label);
     }
   }
-  if (!dataset.classes().empty()) CountClasses(dataset, facts);
+  facts.too_many = !dataset.classes().empty() && dataset.size() > kMostCounted;
+  if (!dataset.classes().empty() && !facts.too_many) CountClasses(dataset, facts);
   return facts;
 }
 
@@ -191,7 +195,7 @@ std::string Text(const Dataset& dataset, const Facts& facts) {
   if (!names.empty()) {
     StrAppend(&out, "classes   ", FormatCount(dataset.classes().size()), ": ",
               absl::StrJoin(names, ", "), names.size() < dataset.classes().size() ? ", ..." : "",
-              "\n");
+              facts.too_many ? "; pack stats counts them" : "", "\n");
   } else if (facts.max_label >= 0) {
     StrAppend(&out, "labels    ",
               Range(static_cast<uint64_t>(facts.min_label), static_cast<uint64_t>(facts.max_label)),
@@ -216,17 +220,18 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
   std::vector<std::string> classes, fields;
   for (const std::string& name : dataset.classes()) classes.push_back(PercentEscape(name));
   for (const std::string& name : facts.fields) fields.push_back(PercentEscape(name));
-  nlohmann::json json = {{"schema", "shardpack.info/1"},
-                         {"format", dataset.format()},
-                         {"dataset", IdentityText(dataset.identity())},
-                         {"manifest", dataset.manifest() != nullptr},
-                         {"records", dataset.size()},
-                         {"bytes", facts.bytes},
-                         {"splits", facts.splits},
-                         {"classes", classes},
-                         {"class_counts", facts.class_counts},
-                         {"fields", fields},
-                         {"shards", shards}};
+  nlohmann::json json = {
+      {"schema", "shardpack.info/1"},
+      {"format", dataset.format()},
+      {"dataset", IdentityText(dataset.identity())},
+      {"manifest", dataset.manifest() != nullptr},
+      {"records", dataset.size()},
+      {"bytes", facts.bytes},
+      {"splits", facts.splits},
+      {"classes", classes},
+      {"class_counts", facts.too_many ? nlohmann::json() : nlohmann::json(facts.class_counts)},
+      {"fields", fields},
+      {"shards", shards}};
   if (const Manifest* manifest = dataset.manifest()) {
     const DatasetFacts& images = manifest->facts;
     json["layout"] = manifest->layout;

@@ -1,14 +1,10 @@
-#include <errno.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/result_file.h"
 #include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
 #include "cli/flags/given_file.h"
@@ -17,8 +13,6 @@
 #include "cli/terminal/units.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
-#include "formats/io/exists.h"
-#include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 #include "validators/looking/dataset_report.h"
 
@@ -29,41 +23,6 @@ using absl::InvalidArgumentError;
 using absl::StrCat;
 
 constexpr uint64_t kMaxValidationBytes = uint64_t{64} << 20;
-
-// The name of the page's folder; "." if it has none.
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-
-absl::Status CheckPlace(const std::string& path) {
-  if (path.empty())
-    return InvalidArgumentError("where does the page go? pack report OUT -o report.html");
-  struct stat facts;
-  if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
-    return InvalidArgumentError(StrCat("-o ", EscapeForTerminal(path), " is not a file"));
-  ASSIGN_OR_RETURN(const bool in_dataset,
-                   Exists(StrCat(FolderOf(path), "/", std::string(kManifestName))));
-  if (!in_dataset) return absl::OkStatus();
-  return InvalidArgumentError(
-      StrCat("-o ", EscapeForTerminal(path),
-             ": that folder is a dataset, whose manifest would not list the "
-             "page; put it elsewhere"));
-}
-
-// Complete or not at all.
-absl::Status WritePage(const std::string& path, const std::string& html) {
-  const std::string part = StrCat(path, ".part-", ::getpid());
-  RETURN_IF_ERROR(RemoveFile(part));
-  ASSIGN_OR_RETURN(File file, File::CreateExclusive(part));
-  const Bytes bytes = AsBytes(html);
-  absl::Status written = file.Write({&bytes, 1});
-  if (written.ok()) written = file.Close();
-  if (written.ok() && ::rename(part.c_str(), path.c_str()) != 0)
-    written = IoStatus("rename", path, errno);
-  if (!written.ok()) (void)RemoveFile(part);
-  return written;
-}
 
 // Of the dataset, as a person would call it.
 std::string NameOf(const std::vector<std::string>& paths) {
@@ -76,7 +35,9 @@ std::string NameOf(const std::vector<std::string>& paths) {
 
 absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal) {
   const LookFlags& flags = line.look();
-  RETURN_IF_ERROR(CheckPlace(flags.out));
+  if (flags.out.empty())
+    return InvalidArgumentError("where does the page go? pack report OUT -o report.html");
+  RETURN_IF_ERROR(CheckResultFile("-o", flags.out, line.arguments));
   ReportOptions options;
   options.name = NameOf(line.arguments);
   options.thumbs = flags.thumbs;
@@ -126,7 +87,7 @@ ExitCode RunReportPage(const CommandLine& line, Terminal& terminal) {
   const absl::StatusOr<DatasetReport> report = Report(line, terminal);
   if (!report.ok()) return Fail(report.status(), terminal);
   const std::string& out = line.look().out;
-  if (const absl::Status written = WritePage(out, report->html); !written.ok())
+  if (const absl::Status written = WriteResultFile(out, report->html); !written.ok())
     return Fail(written, terminal);
   if (report->damaged)
     terminal.Warn("the dataset is damaged; the page says what of it could be read");

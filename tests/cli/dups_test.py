@@ -88,9 +88,35 @@ class DupsTest(command.PackTest):
         data[at - 40] ^= 1
     shard.write_bytes(data)
     self.assertIn("could not be read", self.pack("dups", "out", expect=4).stderr)
+    # An image that has no copy is read for --near alone.
+    self.source("single", count=3)
+    self.pack("single", "-o", "one")
+    shard = next((self.folder / "one").glob("*.tar"))
+    data = bytearray(shard.read_bytes())
+    data[data.index(b"number 1")] ^= 1
+    shard.write_bytes(data)
+    self.pack("dups", "one")
+    self.assertIn("of which 1 cannot be read", self.pack("dups", "one", "--near", expect=4).stdout)
     for words in ([], ["nowhere"], ["out", "--distance", "3"], ["out", "--near", "--distance", "17"]):
       self.pack("dups", *words, expect=2)
     self.pack("dups", "out", "--write-list", "nowhere/x", expect=None)
+
+  def test_where_the_list_goes(self):
+    self.source(count=4)
+    self.write("src/cat/again.jpg", jpeg(0))
+    self.pack("src", "-o", "out")
+    self.write("keys.txt", b"what was there\n" * 100)
+    before = self.contents("out")
+    shard = next((self.folder / "out").glob("*.tar"))
+    foreign = self.write("x.tar", shard.read_bytes())
+    for place in ("out/manifest.json", "out/keys.txt", "src", "/dev/null"):
+      self.pack("dups", "out", "--write-list", place, expect=2)
+    self.assertIn("one of the inputs", self.pack("dups", "x.tar", "--write-list", "./x.tar", expect=2).stderr)
+    self.assertEqual(shard.read_bytes(), foreign.read_bytes())
+    self.assertEqual(before, self.contents("out"))
+    self.pack("dups", "out", "--write-list", "keys.txt")
+    self.assertEqual(1, len((self.folder / "keys.txt").read_text().splitlines()))
+    self.assertEqual(["keys.txt", "out", "src", "x.tar"], sorted(path.name for path in self.folder.iterdir()))
 
 
 if __name__ == "__main__":

@@ -136,6 +136,28 @@ class ReportTest(command.PackTest):
       self.assertGreater(size, most // 3 if most < 1_000_000 else 1_000_000)
     self.assertIn("The 50 largest and the 50 smallest of 3,000 classes", self.text(self.section(tree, "classes")))
 
+  def test_what_does_not_fit_is_refused(self):
+    for i in range(120):
+      self.write(f"src/{i:03}{'&' * 240}/{i}.jpg", jpeg(i))
+    self.pack("src", "-o", "out", "-q")
+    said = self.pack("report", "out", "-o", "report.html", "--max-bytes", "100kB", expect=2).stderr
+    needed = int(re.search("the page takes ([0-9]+) bytes without any picture", said).group(1))
+    self.assertFalse((self.folder / "report.html").exists())
+    tree = self.page("out", "--max-bytes", str(needed))
+    self.assertEqual(needed, (self.folder / "report.html").stat().st_size)
+    self.assertIn("No picture fits", self.text(self.section(tree, "pictures")))
+
+  def test_damaged_copies(self):
+    self.source(count=3)
+    self.write("src/dog/again.jpg", jpeg(0))
+    self.pack("src", "-o", "out")
+    shard = next((self.folder / "out").glob("*.tar"))
+    data = bytearray(shard.read_bytes())
+    data[data.index(b"number 0")] ^= 1
+    shard.write_bytes(data)
+    tree = self.page("out", "--thumbs", "0", expect=4)
+    self.assertIn("believed to be what the index says", self.text(self.section(tree, "damage")))
+
   def test_a_damaged_dataset(self):
     self.source(count=12)
     self.pack("src", "-o", "out", "--samples-per-shard", "4")
@@ -145,11 +167,14 @@ class ReportTest(command.PackTest):
       if data[at - 1:at + 1] == b"\xff\xd9":
         data[at - 40] ^= 1
     shards[0].write_bytes(data)
-    pictures = self.section(self.page("out"), "pictures")
+    pictures = self.section(self.page("out", expect=4), "pictures")
     self.assertEqual(4, self.text(pictures).count("its bytes differ from those that were packed"))
     index = sorted((self.folder / "out").glob("*.pidx"))[1]
     index.write_bytes(index.read_bytes()[:-1] + b"x")
-    self.assertIn(index.name, self.text(self.section(self.page("out", expect=4), "damage")))
+    tree = self.page("out", "--near", expect=4)
+    self.assertIn(index.name, self.text(self.section(tree, "damage")))
+    self.assertIn("1 of 3 shards could not be read", self.text(self.section(tree, "notes")))
+    self.assertIn("(--near), were not looked for", self.text(self.section(tree, "copies")))
     shards[2].unlink()
     self.write("found.json", self.pack("validate", "out", "--json", expect=4).stdout.encode())
     tree = self.page("out", "--validation", "found.json", expect=4)
@@ -169,6 +194,9 @@ class ReportTest(command.PackTest):
     self.pack("report", "out", expect=2)
     self.assertIn("that folder is a dataset", self.pack("report", "out", "-o", "out/report.html", expect=2).stderr)
     self.pack("report", "out", "-o", "src", expect=2)
+    shard = next((self.folder / "out").glob("*.tar"))
+    shutil.copy(shard, self.folder / "x.tar")
+    self.assertIn("one of the inputs", self.pack("report", "x.tar", "-o", "./x.tar", expect=2).stderr)
     self.pack("report", "out", "-o", "nowhere/report.html", expect=6)
     self.pack("report", "nowhere", "-o", "report.html", expect=2)
     for words in (["--thumbs", "65"], ["--max-bytes", "1kB"], ["--distance", "3"]):

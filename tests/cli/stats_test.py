@@ -35,6 +35,25 @@ class StatsTest(command.PackTest):
     self.assertIn("skipped 1: 1 empty; listed in skipped.jsonl", text)
     self.assertIn("width 40 40 40 40 40 40 40 40 40 #", text)
 
+  def test_info_leaves_counting_of_many_samples_to_stats(self):
+    self.source(count=8)
+    self.pack("src", "-o", "out", "--samples-per-shard", "4")
+    whole = (self.folder / "out/manifest.json").read_text()
+    self.assertIn("classes 2: cat 4, dog 4", self.words(self.pack("info", "out").stdout))
+    for most, expect in ((10_000_001, 0), (10_000_000, 4)):
+      text = whole
+      for name in ("packed", "seen", "train"):
+        self.assertEqual(1, text.count(f'"{name}": 8'))
+        text = text.replace(f'"{name}": 8', f'"{name}": {most}')
+      head, _, tail = text.rpartition('"records": 4')
+      self.write("out/manifest.json", self.sealed(f'{head}"records": {most - 4}{tail}'))
+      # The second index has four samples: it is not read, or refused.
+      said = self.words(self.pack("info", "out", expect=expect).stdout)
+      self.assertIn("classes 2: cat, dog" + ("; pack stats counts them" if expect == 0 else ""), said)
+      # A failure is an object of its own, in the line after.
+      counts = json.loads(self.pack("info", "out", "--json", expect=expect).stdout.splitlines()[0])["class_counts"]
+      self.assertEqual(None if expect == 0 else [], counts)
+
   def test_every_format_and_foreign_shards_say_the_same(self):
     self.source()
     self.pack("src", "-o", "wds")

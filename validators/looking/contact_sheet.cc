@@ -124,6 +124,7 @@ bool Sheet::AddRound(const std::vector<size_t>& classes, size_t round, uint32_t 
   sheet_.mean.Merge(mean);
   for (size_t i = 0; i < pictures.size(); ++i) {
     sheet_.not_shown += pictures[i].thumbnail.uri.empty() ? 1 : 0;
+    sheet_.unread += pictures[i].thumbnail.unread ? 1 : 0;
     sheet_.rows[with_sample[i]].pictures.push_back(std::move(pictures[i]));
   }
   return true;

@@ -48,6 +48,7 @@ struct ContactSheet {
   size_t each = 0;             // pictures per class, at most
   size_t classes = 0;          // with samples, of which not all may have a row
   uint64_t not_shown = 0;      // pictures that could not be made
+  uint64_t unread = 0;         // of these, because the image could not be read
   MeanImage mean;
 };
 

@@ -146,10 +146,11 @@ TEST_F(ContactSheetTest, DamageIsNamed) {
   EXPECT_TRUE(report->damaged);
   EXPECT_NE(report->html.find("id=\"damage\""), std::string::npos);
   EXPECT_NE(report->html.find("<img"), std::string::npos);
-  const DatasetReport alone =
+  const absl::StatusOr<DatasetReport> alone =
       MakeReportOfManifest(*whole.manifest(), "a <shard> is missing", {.name = "x"});
-  EXPECT_TRUE(alone.damaged);
-  EXPECT_NE(alone.html.find("a &lt;shard&gt; is missing"), std::string::npos);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_TRUE(alone->damaged);
+  EXPECT_NE(alone->html.find("a &lt;shard&gt; is missing"), std::string::npos);
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -18,8 +20,11 @@ namespace {
 
 using nlohmann::json;
 
-// Adds the rows of the first dataset that go.
-absl::Status Leave(const SampleRows& rows, const CopyGroup& group, std::set<uint64_t>& out) {
+using SplitSizes = std::map<std::string_view, uint64_t>;
+
+// Adds the rows of the first dataset that go. `sizes`: of its splits.
+void Leave(const SampleRows& rows, const SplitSizes& sizes, const CopyGroup& group,
+           std::set<uint64_t>& out) {
   const Dataset& dataset = rows.datasets()[0];
   std::vector<uint64_t> own;
   for (const uint64_t row : group.rows) {
@@ -31,7 +36,7 @@ absl::Status Leave(const SampleRows& rows, const CopyGroup& group, std::set<uint
   if (!group.label_conflict && !elsewhere && !own.empty()) {
     const auto order = [&](uint64_t row) {
       const DatasetShard& shard = dataset.shards()[dataset.Locate(row).shard];
-      return std::make_tuple(dataset.size(shard.split), row);
+      return std::make_tuple(sizes.at(shard.split), row);
     };
     stays = *std::min_element(own.begin(), own.end(),
                               [&](uint64_t a, uint64_t b) { return order(a) < order(b); });
@@ -39,7 +44,6 @@ absl::Status Leave(const SampleRows& rows, const CopyGroup& group, std::set<uint
   for (const uint64_t row : own) {
     if (row != stays) out.insert(row);
   }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<json> ToObject(const SampleRows& rows, const CopyGroup& group,
@@ -92,9 +96,11 @@ absl::StatusOr<CopiesReport> FindCopies(std::span<const Dataset> datasets,
 
 absl::StatusOr<std::vector<std::string>> KeysToLeaveOut(const CopiesReport& report) {
   std::set<uint64_t> out;
-  for (const CopyGroup& group : report.exact) RETURN_IF_ERROR(Leave(report.rows, group, out));
-  for (const NearGroup& near : report.near.groups)
-    RETURN_IF_ERROR(Leave(report.rows, near.group, out));
+  SplitSizes sizes;
+  for (const DatasetShard& shard : report.rows.datasets()[0].shards())
+    sizes[shard.split] += shard.records;
+  for (const CopyGroup& group : report.exact) Leave(report.rows, sizes, group, out);
+  for (const NearGroup& near : report.near.groups) Leave(report.rows, sizes, near.group, out);
   std::vector<std::string> keys;
   for (const uint64_t row : out) {
     ASSIGN_OR_RETURN(const RowFacts facts, report.rows.Facts(row));

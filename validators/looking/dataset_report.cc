@@ -3,6 +3,7 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,8 +24,8 @@ using namespace report_sections;  // NOLINT: these are its parts
 
 // Nothing may be loaded and no script run, whatever the names in the page.
 constexpr char kPolicy[] = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
-// Room for what is written after the pictures were chosen.
-constexpr uint64_t kReserveBytes = 4096;
+// Room for the words above the pictures, and for their mean.
+constexpr uint64_t kReserveBytes = 8192;
 
 std::string Written(const auto& write) {
   HtmlWriter page;
@@ -63,55 +64,100 @@ std::string Page(const std::string& name, const std::vector<std::string>& sectio
   return html + "\n</body>\n</html>\n";
 }
 
-uint64_t SizeOf(const std::vector<std::string>& sections) {
-  uint64_t size = 0;
-  for (const std::string& section : sections) size += section.size();
-  return size;
+absl::Status TooLarge(uint64_t bytes, uint64_t most) {
+  return absl::InvalidArgumentError(absl::StrCat("the page takes ", bytes,
+                                                 " bytes without any picture, more than the ", most,
+                                                 " of --max-bytes"));
+}
+
+// The page, given what is in it.
+class Report {
+ public:
+  Report(const Dataset& dataset, const ReportOptions& options, const DatasetStats& stats,
+         const CopiesReport* copies)
+      : dataset_(dataset), options_(options), stats_(stats), copies_(copies) {
+    before_ = Written([&](HtmlWriter& page) {
+      WriteHead(page, options.name, stats);
+      WriteDamage(page, stats, copies);
+      if (options.validation) WriteValidation(page, *options.validation, stats.identity);
+      WriteNotes(page, stats);
+      WriteClasses(page, stats);
+      WriteSizes(page, stats);
+    });
+    after_ = Written([&](HtmlWriter& page) {
+      WriteSkipped(page, stats);
+      WriteShards(page, stats);
+      WriteFacts(page, stats, dataset.manifest());
+    });
+  }
+
+  absl::StatusOr<DatasetReport> Make() const;
+
+ private:
+  // `budget_bytes`: of pictures.
+  std::string Copies(uint64_t budget_bytes) const {
+    return Written([&](HtmlWriter& page) {
+      copies_ != nullptr ? WriteCopies(page, *copies_, budget_bytes)
+                         : WriteNoCopies(page, options_.near);
+    });
+  }
+  std::string Pictures(const ContactSheet& sheet) const;
+  std::string All(const std::string& pictures, const std::string& copies) const {
+    return Page(options_.name, {before_, pictures, copies, after_});
+  }
+
+  const Dataset& dataset_;
+  const ReportOptions& options_;
+  const DatasetStats& stats_;
+  const CopiesReport* const copies_;  // none if they were not looked for
+  std::string before_, after_;
+};
+
+std::string Report::Pictures(const ContactSheet& sheet) const {
+  const absl::StatusOr<Thumbnail> mean = ThumbnailMaker().OfMean(sheet.mean);
+  const std::vector<std::string> classes(dataset_.classes().begin(), dataset_.classes().end());
+  return Written([&](HtmlWriter& page) {
+    if (sheet.rows.empty() && options_.thumbs > 0 && stats_.samples > 0) {
+      WriteNoSheet(page);
+    } else {
+      WriteSheet(page, sheet, mean.ok() ? *mean : Thumbnail(), classes);
+    }
+  });
+}
+
+absl::StatusOr<DatasetReport> Report::Make() const {
+  std::string bare = All(Pictures({}), Copies(0));
+  if (bare.size() > options_.max_bytes) return TooLarge(bare.size(), options_.max_bytes);
+  uint64_t left = options_.max_bytes - bare.size();
+  left -= std::min(left, kReserveBytes);
+  const std::string copies = Copies(options_.thumbs == 0 ? 0 : left / 4);
+  left -= std::min<uint64_t>(left, copies.size());
+  const ContactSheet sheet =
+      MakeContactSheet(SampleRows({&dataset_, 1}), {.each = options_.thumbs, .budget_bytes = left});
+  const bool damaged =
+      !stats_.not_looked_at.empty() || sheet.unread > 0 ||
+      (copies_ != nullptr && (copies_->unread.count > 0 || copies_->near.damaged > 0));
+  std::string html = All(Pictures(sheet), copies);
+  // The sizes of pictures are estimates.
+  return DatasetReport{html.size() > options_.max_bytes ? std::move(bare) : std::move(html),
+                       damaged};
 }
 
 absl::StatusOr<DatasetReport> Make(const Dataset& dataset, const ReportOptions& options,
                                    NearProgress& progress, const std::atomic<int>& stop) {
   ASSIGN_OR_RETURN(const DatasetStats stats,
                    GatherStats(dataset, {.folder = options.folder, .in_spite_of_damage = true}));
-  const bool damaged = !stats.not_looked_at.empty();
-  std::vector<std::string> before = {Written([&](HtmlWriter& page) {
-    WriteHead(page, options.name, stats);
-    WriteDamage(page, stats);
-    if (options.validation) WriteValidation(page, *options.validation, stats.identity);
-    WriteNotes(page, stats);
-    WriteClasses(page, stats);
-    WriteSizes(page, stats);
-  })};
-  std::vector<std::string> after = {Written([&](HtmlWriter& page) {
-    WriteSkipped(page, stats);
-    WriteShards(page, stats);
-    WriteFacts(page, stats, dataset.manifest());
-  })};
-  const SampleRows rows({&dataset, 1});
-  const uint64_t text =
-      SizeOf(before) + SizeOf(after) + Page(options.name, {}).size() + kReserveBytes;
-  uint64_t left = options.max_bytes - std::min(options.max_bytes, text);
+  std::optional<CopiesReport> copies;
   // Copies cannot be found where indexes are missing.
-  if (!damaged) {
+  if (stats.unread_shards == 0) {
     ASSIGN_OR_RETURN(
-        const CopiesReport copies,
+        copies,
         FindCopies({&dataset, 1},
                    {.near = options.near, .distance = options.distance, .jobs = options.jobs},
                    progress, stop));
-    after.insert(after.begin(), Written([&](HtmlWriter& page) {
-                   WriteCopies(page, copies, options.thumbs == 0 ? 0 : left / 4);
-                 }));
-    left -= std::min<uint64_t>(left, after.front().size());
   }
   if (stop.load() != 0) return absl::CancelledError("stopped");
-  const ContactSheet sheet = MakeContactSheet(rows, {.each = options.thumbs, .budget_bytes = left});
-  const absl::StatusOr<Thumbnail> mean = ThumbnailMaker().OfMean(sheet.mean);
-  const std::vector<std::string> classes(dataset.classes().begin(), dataset.classes().end());
-  before.push_back(Written([&](HtmlWriter& page) {
-    WriteSheet(page, sheet, mean.ok() ? *mean : Thumbnail(), classes);
-  }));
-  before.insert(before.end(), after.begin(), after.end());
-  return DatasetReport{Page(options.name, before), damaged};
+  return Report(dataset, options, stats, copies ? &*copies : nullptr).Make();
 }
 
 }  // namespace
@@ -122,8 +168,8 @@ absl::StatusOr<DatasetReport> MakeReport(const Dataset& dataset, const ReportOpt
   return arena.execute([&] { return Make(dataset, options, progress, stop); });
 }
 
-DatasetReport MakeReportOfManifest(const Manifest& manifest, const std::string& why,
-                                   const ReportOptions& options) {
+absl::StatusOr<DatasetReport> MakeReportOfManifest(const Manifest& manifest, const std::string& why,
+                                                   const ReportOptions& options) {
   DatasetStats stats;
   stats.format = manifest.format;
   stats.layout = manifest.layout;
@@ -155,12 +201,15 @@ DatasetReport MakeReportOfManifest(const Manifest& manifest, const std::string& 
   }
   const std::string sections = Written([&](HtmlWriter& page) {
     WriteHead(page, options.name, stats);
-    WriteDamage(page, stats);
+    WriteDamage(page, stats, nullptr);
     if (options.validation) WriteValidation(page, *options.validation, stats.identity);
+    WriteNoCopies(page, options.near);
     WriteShards(page, stats);
     WriteFacts(page, stats, &manifest);
   });
-  return {Page(options.name, {sections}), true};
+  std::string html = Page(options.name, {sections});
+  if (html.size() > options.max_bytes) return TooLarge(html.size(), options.max_bytes);
+  return DatasetReport{std::move(html), true};
 }
 
 }  // namespace shardpack

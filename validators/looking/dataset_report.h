@@ -9,7 +9,8 @@
 //
 // Lifetime: owns its text.
 // Thread-safety: works on all cores.
-// Errors: those of GatherStats in spite of damage; Cancelled if `stop` becomes nonzero.
+// Errors: those of GatherStats in spite of damage; InvalidArgument, with the bytes that it takes,
+// if the page does not fit even without pictures; Cancelled if `stop` becomes nonzero.
 // Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_DATASET_REPORT_H_
 #define SHARDPACK_VALIDATORS_LOOKING_DATASET_REPORT_H_
@@ -42,15 +43,15 @@ struct ReportOptions {
 
 struct DatasetReport {
   std::string html;
-  bool damaged = false;  // parts could not be read; the page names them
+  bool damaged = false;  // parts or images could not be read; the page names them
 };
 
 absl::StatusOr<DatasetReport> MakeReport(const Dataset& dataset, const ReportOptions& options,
                                          NearProgress& progress, const std::atomic<int>& stop);
 
 // Of a dataset that cannot be opened: what the manifest says, and why.
-DatasetReport MakeReportOfManifest(const Manifest& manifest, const std::string& why,
-                                   const ReportOptions& options);
+absl::StatusOr<DatasetReport> MakeReportOfManifest(const Manifest& manifest, const std::string& why,
+                                                   const ReportOptions& options);
 
 }  // namespace shardpack
 

@@ -254,6 +254,9 @@ std::vector<uint32_t> Gathering::ClassesInPath(std::string_view folder) const {
     if (known != class_of_folder_.end()) found.push_back(known->second);
     folder.remove_prefix(std::min(end + 1, folder.size()));
   }
+  // dog/dog/1.jpg lies in one class's folder, not in two.
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 
@@ -292,8 +295,11 @@ absl::Status Gathering::LookAtShards() {
     return absl::OkStatus();
   });
   if (looked.ok() || !options_.in_spite_of_damage) return looked;
-  for (uint32_t shard = 0; shard < dataset_.shards().size(); ++shard)
-    RETURN_IF_ERROR(Excuse(dataset_.BorrowIndex(shard).status()));
+  for (uint32_t shard = 0; shard < dataset_.shards().size(); ++shard) {
+    const absl::Status status = dataset_.BorrowIndex(shard).status();
+    stats_.unread_shards += status.ok() ? 0 : 1;
+    RETURN_IF_ERROR(Excuse(status));
+  }
   return absl::OkStatus();
 }
 
@@ -362,7 +368,7 @@ void Gathering::FillFields() {
 }
 
 absl::Status Gathering::FillCopies() {
-  if (!stats_.not_looked_at.empty()) return absl::OkStatus();
+  if (stats_.unread_shards > 0) return absl::OkStatus();
   const SampleRows rows({&dataset_, 1});
   ASSIGN_OR_RETURN(const std::vector<CopyGroup> groups, FindExactCopies(rows));
   stats_.copies.groups = groups.size();
@@ -434,6 +440,8 @@ void Gathering::AddFolderNotes() {
 }
 
 void Gathering::AddNotes() {
+  // What is missing may be in a shard that could not be read.
+  if (stats_.unread_shards > 0) return;
   AddFolderNotes();
   AddClassNotes();
   const uint64_t unlabelled = stats_.unlabelled.samples;
@@ -445,7 +453,6 @@ void Gathering::AddNotes() {
   }
   if (unlabelled > expected)
     stats_.notes.push_back({.kind = NoteKind::kUnlabelled, .count = unlabelled - expected});
-  if (!stats_.not_looked_at.empty()) return;
   for (const FieldStats& field : stats_.fields) {
     if (field.samples < stats_.samples) {
       stats_.notes.push_back({.kind = NoteKind::kPartialField,

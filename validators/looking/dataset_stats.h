@@ -74,6 +74,9 @@ struct DatasetStats {
   std::vector<StatsNote> notes;
   // What is not in these numbers: parts that could not be read.
   std::vector<std::string> not_looked_at;
+  // Of them, shards. Unless 0 there are no notes, and copies are not counted: both are about all
+  // samples.
+  uint64_t unread_shards = 0;
 };
 
 struct StatsOptions {

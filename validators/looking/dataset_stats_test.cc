@@ -151,6 +151,17 @@ TEST_F(DatasetStatsTest, ClassesMadeOfSubfoldersAreNotMisplaced) {
       << NoteText(stats->notes[0], [](auto text) { return std::string(text); });
 }
 
+TEST_F(DatasetStatsTest, SamplesBelowTwoFoldersOfOneClassCountOnce) {
+  std::vector<TestSample> samples = {
+      Sample("a", 0, "1", "dog/dog/a.jpg"), Sample("b", 0, "2", "cat/b.jpg"),
+      Sample("c", 0, "3", "cat/c.jpg"), Sample("d", 1, "4", "dog/d.jpg"),
+      Sample("e", 1, "5", "dog/e.jpg")};
+  const absl::StatusOr<DatasetStats> stats = GatherStats(Write(samples, 1, 1), {});
+  ASSERT_TRUE(stats.ok()) << stats.status();
+  ASSERT_NE(Find(*stats, NoteKind::kMisplacedFolder), nullptr);
+  EXPECT_EQ(Find(*stats, NoteKind::kMisplacedFolder)->count, 1u);
+}
+
 TEST_F(DatasetStatsTest, JsonHasTheSameNumbers) {
   TestSample odd = Sample("a\xFF", 0, "1", "cat/a.jpg");
   const Dataset dataset = Write({odd, Sample("b", 1, "22", "dog/b.jpg")}, 1, 1, {"<b>\xFE"});
@@ -200,6 +211,21 @@ TEST_F(DatasetStatsTest, DamageIsAnErrorOrNamed) {
   EXPECT_EQ(stats->not_looked_at.size(), 2u);
   EXPECT_EQ(stats->classes[0].samples, 1u);
   EXPECT_EQ(stats->classes[1].samples, 0u);
+  // Neither an empty class nor one of a single sample: nobody knows.
+  EXPECT_EQ(stats->unread_shards, 1u);
+  EXPECT_TRUE(stats->notes.empty());
+}
+
+TEST_F(DatasetStatsTest, CopiesAreCountedThoughTheSkippedListIsDamaged) {
+  Write({Sample("a", 0, "1", "cat/a.jpg"), Sample("b", 1, "1", "dog/b.jpg")}, 1, 1);
+  testing::WriteTestFile(folder_ + "/skipped.jsonl", "{}\n");
+  const absl::StatusOr<DatasetStats> stats =
+      GatherStats(*Dataset::Open(folder_), {.folder = folder_, .in_spite_of_damage = true});
+  ASSERT_TRUE(stats.ok()) << stats.status();
+  EXPECT_EQ(stats->not_looked_at.size(), 1u);
+  EXPECT_EQ(stats->unread_shards, 0u);
+  EXPECT_EQ(stats->copies.label_conflicts, 1u);
+  EXPECT_NE(Find(*stats, NoteKind::kSingleSampleClass), nullptr);
 }
 
 TEST(SkippedList, LinesOfOtherProgramsAreCounted) {

@@ -20,6 +20,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace shardpack {
@@ -71,6 +72,8 @@ class HtmlWriter {
                std::initializer_list<Attribute> attributes = {});
   void Trusted(TrustedText text) { out_ += text.text(); }
   void NewLine() { out_ += '\n'; }
+  // What another writer wrote, all of whose elements are closed.
+  void Append(HtmlWriter&& part) { out_ += std::move(part).Take(); }
 
   size_t size() const { return out_.size(); }
   std::string Take() &&;

@@ -103,7 +103,12 @@ void Hashing::HashRow(uint64_t row, Worker& worker) {
   worker.bytes.resize(facts->bytes);
   const absl::Status read =
       rows_.datasets()[facts->dataset].ReadField(facts->at, *facts->field, worker.bytes);
-  if (!read.ok()) return Failed(row, *facts, read);
+  if (!read.ok()) {
+    Failed(row, *facts, read);
+    const std::lock_guard lock(mutex_);
+    ++result_.damaged;
+    return;
+  }
   progress_.bytes += facts->bytes;
   const absl::StatusOr<ImageHash> hash = worker.hasher.Hash(worker.bytes, facts->image);
   if (!hash.ok()) return Failed(row, *facts, hash.status());

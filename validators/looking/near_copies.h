@@ -46,6 +46,7 @@ struct NearCopies {
   uint64_t hashed = 0;
   uint64_t flat = 0;     // left out, because nearly all pixels are the same
   UnreadSamples unread;  // cannot be read or decoded
+  uint64_t damaged = 0;  // of `unread`: cannot be read
 };
 
 absl::StatusOr<NearCopies> FindNearCopies(const SampleRows& rows, const NearOptions& options,

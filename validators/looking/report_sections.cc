@@ -16,8 +16,8 @@ namespace {
 
 using absl::StrCat;
 
-constexpr size_t kShownClasses = 100, kShownSplits = 8, kShownRows = 50, kLongestName = 160;
-constexpr size_t kShownGroups = 12, kShownInGroup = 6;
+constexpr size_t kShownClasses = 100, kShownSplits = 8, kShownRows = 50, kLongestMessage = 600;
+constexpr size_t kShownReasons = 20, kShownGroups = 12, kShownInGroup = 6;
 constexpr uint32_t kCopySide = 96;
 
 std::string NamedOr(std::string_view name, const char* otherwise) {
@@ -101,21 +101,39 @@ std::string Counted(uint64_t groups) {
 template <typename Map>
 std::string Listed(const Map& counts) {
   std::string text;
-  for (const auto& [name, count] : counts)
-    absl::StrAppend(&text, text.empty() ? "" : "; ", Whole(count), " ", name);
+  size_t shown = 0;
+  for (const auto& [name, count] : counts) {
+    if (shown++ == kShownReasons)
+      return StrCat(text, "; and ", Whole(counts.size() - kShownReasons), " more");
+    absl::StrAppend(&text, text.empty() ? "" : "; ", Whole(count), " ", Shortened(name));
+  }
   return text;
 }
 
-void WriteGroup(HtmlWriter& page, const CopiesReport& copies, const CopyGroup& group,
+// "and 3 more fields", if fewer are shown than there are.
+void WriteRest(HtmlWriter& page, size_t all, size_t shown, const char* what) {
+  if (all > shown) page.Element("p", StrCat("and ", Whole(all - shown), " more", what));
+}
+
+// `all`: how many there are, of which messages tell about the first ones.
+void WriteMessages(HtmlWriter& page, const std::string& head,
+                   const std::vector<std::string>& messages, uint64_t all) {
+  page.Element("p", head, {{"class", "alert"}});
+  page.Open("ul");
+  const size_t shown = std::min(kShownRows, messages.size());
+  for (size_t i = 0; i < shown; ++i) page.Element("li", Shortened(messages[i], kLongestMessage));
+  page.Close();
+  WriteRest(page, all, shown, "");
+}
+
+// Whether it fits.
+bool WriteGroup(HtmlWriter& out, const CopiesReport& copies, const CopyGroup& group,
                 const std::vector<int>* distances, uint64_t* budget_bytes) {
   std::vector<uint64_t> which(
       group.rows.begin(),
       group.rows.begin() + static_cast<ptrdiff_t>(std::min(kShownInGroup, group.rows.size())));
   std::vector<SheetPicture> pictures = MakePictures(copies.rows, which, kCopySide, nullptr);
-  uint64_t bytes = 0;
-  for (const SheetPicture& picture : pictures) bytes += PageBytes(picture) + 400;
-  if (bytes > *budget_bytes) return;
-  *budget_bytes -= bytes;
+  HtmlWriter page;
   page.Open("div", {{"class", "group"}});
   page.Element(
       "p", StrCat(distances == nullptr ? "Equal byte for byte" : "Look alike",
@@ -139,6 +157,10 @@ void WriteGroup(HtmlWriter& page, const CopiesReport& copies, const CopyGroup& g
     page.Element("p", StrCat("and ", Whole(group.rows.size() - which.size()), " more"));
   page.Close();
   page.NewLine();
+  if (page.size() > *budget_bytes) return false;
+  *budget_bytes -= page.size();
+  out.Append(std::move(page));
+  return true;
 }
 
 }  // namespace
@@ -162,12 +184,12 @@ std::string ByteSize(uint64_t bytes) {
                          value, kUnits[unit]);
 }
 
-std::string Shortened(std::string_view name) {
-  if (name.size() <= kLongestName) return std::string(name);
+std::string Shortened(std::string_view name, size_t longest) {
+  if (name.size() <= longest) return std::string(name);
   size_t end = 0;
   while (true) {
     const size_t length = std::max<size_t>(1, Utf8SequenceLength(name.substr(end)));
-    if (end + length > kLongestName) break;
+    if (end + length > longest) break;
     end += length;
   }
   return StrCat(std::string(name.substr(0, end)), " ... (", name.size(), " bytes)");
@@ -178,8 +200,9 @@ void WriteHead(HtmlWriter& page, const std::string& name, const DatasetStats& st
   page.Element("h1", NamedOr(name, "dataset"));
   page.Element(
       "p",
-      StrCat(Whole(stats.samples), " samples in ", Whole(stats.shards), " shards of ", stats.format,
-             stats.layout.empty() ? "" : StrCat(", layout ", stats.layout), "; ",
+      StrCat(Whole(stats.samples), " samples in ", Whole(stats.shards), " shards of ",
+             Shortened(stats.format),
+             stats.layout.empty() ? "" : StrCat(", layout ", Shortened(stats.layout)), "; ",
              ByteSize(stats.shard_bytes), "; ", Whole(stats.classes.size()), " classes; ",
              Whole(stats.splits.size()), stats.splits.size() == 1 ? " split" : " splits"),
       {{"id", "counts"}});
@@ -188,17 +211,29 @@ void WriteHead(HtmlWriter& page, const std::string& name, const DatasetStats& st
   page.NewLine();
 }
 
-void WriteDamage(HtmlWriter& page, const DatasetStats& stats) {
-  if (stats.not_looked_at.empty()) return;
+void WriteDamage(HtmlWriter& page, const DatasetStats& stats, const CopiesReport* copies) {
+  const bool unread = copies != nullptr && copies->unread.count > 0;
+  const bool near_damaged = copies != nullptr && copies->near.damaged > 0;
+  if (stats.not_looked_at.empty() && !unread && !near_damaged) return;
   OpenSection(page, "damage", "Damage");
-  page.Element("p", "Parts of this dataset could not be read, and are not in the numbers below:",
-               {{"class", "alert"}});
-  page.Open("ul");
-  for (size_t i = 0; i < std::min(kShownRows, stats.not_looked_at.size()); ++i)
-    page.Element("li", Shortened(stats.not_looked_at[i]));
-  page.Close();
-  if (stats.not_looked_at.size() > kShownRows)
-    page.Element("p", StrCat("and ", Whole(stats.not_looked_at.size() - kShownRows), " more"));
+  if (!stats.not_looked_at.empty())
+    WriteMessages(
+        page,
+        "Parts of this dataset could not be read. They count as samples and shards, but are not "
+        "in the numbers of classes, images, fields and skipped inputs:",
+        stats.not_looked_at, stats.not_looked_at.size());
+  if (unread)
+    WriteMessages(page,
+                  StrCat("Read to compare copies, and could not be read (",
+                         Whole(copies->unread.count), "); believed to be what the index says:"),
+                  copies->unread.messages, copies->unread.count);
+  if (near_damaged)
+    WriteMessages(
+        page,
+        StrCat("Images that were looked at for others alike: ", Whole(copies->near.damaged),
+               " could not be read, ", Whole(copies->near.unread.count - copies->near.damaged),
+               " could not be decoded:"),
+        copies->near.unread.messages, copies->near.unread.count);
   CloseSection(page);
 }
 
@@ -231,15 +266,22 @@ void WriteValidation(HtmlWriter& page, const ValidationFacts& facts, const std::
 
 void WriteNotes(HtmlWriter& page, const DatasetStats& stats) {
   OpenSection(page, "notes", "Worth a look");
-  if (stats.notes.empty()) {
+  if (stats.unread_shards > 0) {
+    page.Element("p",
+                 StrCat("Classes, folders, fields and copies were not looked at: ",
+                        Whole(stats.unread_shards), " of ", Whole(stats.shards),
+                        " shards could not be read, and what seems to be missing may be there."));
+  } else if (stats.notes.empty()) {
     page.Element("p",
                  "Nothing suspicious was found: no class without samples, no copies, no folder "
                  "of another class.");
   } else {
     page.Open("ul");
     for (size_t i = 0; i < std::min(kShownRows, stats.notes.size()); ++i)
-      page.Element("li", NoteText(stats.notes[i], Shortened));
+      page.Element("li",
+                   NoteText(stats.notes[i], [](std::string_view name) { return Shortened(name); }));
     page.Close();
+    WriteRest(page, stats.notes.size(), kShownRows, "; pack stats has all of them");
   }
   CloseSection(page);
 }
@@ -254,6 +296,10 @@ void WriteClasses(HtmlWriter& page, const DatasetStats& stats) {
                     " smallest of ", Whole(stats.classes.size()), " classes."));
   }
   const bool with_splits = stats.splits.size() > 1 && stats.splits.size() <= kShownSplits;
+  if (stats.splits.size() > kShownSplits) {
+    page.Element("p", StrCat("All splits together, because there are ", Whole(stats.splits.size()),
+                             "; pack stats --json has each."));
+  }
   std::vector<std::string> heads = {"class"};
   for (size_t split = 0; split < stats.splits.size() && with_splits; ++split)
     heads.push_back(NamedOr(stats.splits[split].name, "(no name)"));
@@ -335,6 +381,14 @@ void WriteSheet(HtmlWriter& page, const ContactSheet& sheet, const Thumbnail& me
   CloseSection(page);
 }
 
+void WriteNoSheet(HtmlWriter& page) {
+  OpenSection(page, "pictures", "Pictures");
+  page.Element(
+      "p",
+      "No picture fits the size that was given for this page; --max-bytes allows a larger one.");
+  CloseSection(page);
+}
+
 void WriteSkipped(HtmlWriter& page, const DatasetStats& stats) {
   if (stats.skipped.count == 0 && stats.filtered == 0) return;
   OpenSection(page, "skipped", "Left out");
@@ -349,7 +403,7 @@ void WriteSkipped(HtmlWriter& page, const DatasetStats& stats) {
       WriteRow(page, {Shortened(input.path), Shortened(input.reason), Shortened(input.detail)});
     }
     CloseTable(page);
-    if (stats.skipped.count > kShownRows)
+    if (stats.skipped.count > std::min(kShownRows, stats.skipped.first.size()))
       page.Element("p", "The file skipped.jsonl of the dataset lists all of them.");
   }
   CloseSection(page);
@@ -367,8 +421,7 @@ void WriteShards(HtmlWriter& page, const DatasetStats& stats) {
                     RangeOf(split.min_shard_bytes, split.max_shard_bytes, ByteSize)});
   }
   CloseTable(page);
-  if (stats.splits.size() > kShownRows)
-    page.Element("p", StrCat("and ", Whole(stats.splits.size() - kShownRows), " more splits"));
+  WriteRest(page, stats.splits.size(), kShownRows, " splits");
   CloseSection(page);
 }
 
@@ -389,7 +442,10 @@ void WriteFacts(HtmlWriter& page, const DatasetStats& stats, const Manifest* man
   count("turned by EXIF", stats.turned);
   count("truncated", stats.truncated);
   count("of unknown size", stats.without_facts);
-  for (const auto& [name, value] : stats.pixel_stats) row(name, value);
+  size_t numbers = 0;
+  for (const auto& [name, value] : stats.pixel_stats) {
+    if (numbers++ < kShownRows) row(Shortened(name), Shortened(value));
+  }
   for (size_t i = 0; i < std::min(kShownRows, stats.fields.size()); ++i) {
     const FieldStats& field = stats.fields[i];
     row(StrCat("field ", Shortened(field.name)),
@@ -403,6 +459,17 @@ void WriteFacts(HtmlWriter& page, const DatasetStats& stats, const Manifest* man
     }
   }
   CloseTable(page);
+  WriteRest(page, stats.pixel_stats.size(), kShownRows, " statistics of pixels");
+  WriteRest(page, stats.fields.size(), kShownRows, " fields");
+  WriteRest(page, shown, kShownRows, " options");
+  CloseSection(page);
+}
+
+void WriteNoCopies(HtmlWriter& page, bool near) {
+  OpenSection(page, "copies", "Copies");
+  page.Element("p",
+               StrCat("Copies", near ? ", and images that look alike (--near)," : "",
+                      " were not looked for, because parts of the dataset could not be read."));
   CloseSection(page);
 }
 
@@ -425,12 +492,17 @@ void WriteCopies(HtmlWriter& page, const CopiesReport& copies, uint64_t budget_b
                              Whole(copies.near.unread.count), " cannot be decoded."));
   }
   uint64_t left = budget_bytes;
-  for (size_t i = 0; i < std::min(kShownGroups, copies.exact.size()); ++i)
-    WriteGroup(page, copies, copies.exact[i], nullptr, &left);
-  for (size_t i = 0; i < std::min(kShownGroups, copies.near.groups.size()); ++i) {
+  size_t shown = 0;
+  for (size_t i = 0; i < std::min(kShownGroups, copies.exact.size()) && left > 0; ++i)
+    shown += WriteGroup(page, copies, copies.exact[i], nullptr, &left) ? 1 : 0;
+  for (size_t i = 0; i < std::min(kShownGroups, copies.near.groups.size()) && left > 0; ++i) {
     const NearGroup& near = copies.near.groups[i];
-    WriteGroup(page, copies, near.group, &near.distances, &left);
+    shown += WriteGroup(page, copies, near.group, &near.distances, &left) ? 1 : 0;
   }
+  const size_t groups = copies.exact.size() + copies.near.groups.size();
+  if (groups > shown)
+    page.Element("p", StrCat(Counted(groups - shown), groups - shown == 1 ? " is" : " are",
+                             " not shown here; pack dups --json names all."));
   CloseSection(page);
 }
 

@@ -38,7 +38,7 @@ absl::StatusOr<Thumbnail> ThumbnailMaker::Encoded(const uint8_t* pixels, uint32_
   ASSIGN_OR_RETURN(const std::span<const std::byte> file,
                    encoder_.Encode({pixels, width, height, 3, size_t{3} * width},
                                    {.format = ImageFormat::kWebp, .quality = kQuality}));
-  return Thumbnail{"data:image/webp;base64," + Base64(file), width, height, ""};
+  return Thumbnail{"data:image/webp;base64," + Base64(file), width, height, "", false};
 }
 
 absl::StatusOr<Thumbnail> ThumbnailMaker::Make(const SampleRows& rows, uint64_t row, uint32_t side,
@@ -47,7 +47,8 @@ absl::StatusOr<Thumbnail> ThumbnailMaker::Make(const SampleRows& rows, uint64_t 
   if (!facts.field) return absl::NotFoundError("the sample has no image");
   if (facts.bytes > kMaxFileBytes) return absl::ResourceExhaustedError("more than 256 MiB");
   file_.resize(facts.bytes);
-  RETURN_IF_ERROR(rows.datasets()[facts.dataset].ReadField(facts.at, *facts.field, file_));
+  const absl::Status read = rows.datasets()[facts.dataset].ReadField(facts.at, *facts.field, file_);
+  if (!read.ok()) return Thumbnail{"", 0, 0, std::string(read.message()), true};
   // Where one side is much longer, the decoder keeps what the shorter one needs.
   DecodeOptions options;
   options.min_width = options.min_height = side;

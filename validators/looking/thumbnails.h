@@ -8,7 +8,7 @@
 //
 // Lifetime: a Thumbnail owns its text.
 // Thread-safety: one thread at a time.
-// Errors: those of reading and decoding.
+// Errors: those of decoding. What cannot be read is a Thumbnail that says so.
 // Units: pixels.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_THUMBNAILS_H_
 #define SHARDPACK_VALIDATORS_LOOKING_THUMBNAILS_H_
@@ -32,6 +32,7 @@ struct Thumbnail {
   std::string uri;  // "data:image/webp;base64,..."; empty if there is no picture
   uint32_t width = 0, height = 0;
   std::string why_none;  // if there is no picture
+  bool unread = false;   // because the image could not be read, rather than decoded
 };
 
 // Sums of images that were stretched to one size.
