@@ -1,6 +1,5 @@
 // Builds in which something throws, or in which memory is scarce. See build_test.cc for the rest.
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +9,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -139,7 +137,12 @@ TEST_F(SchedulerTest, NoMemoryForAReadEndsTheRunWhichResumes) {
 }
 
 TEST_F(SchedulerTest, AShardThatOthersFailedAtDoesNotEndTheShardsThatAreOpen) {
-  const Plan plan = MakePlan(SmallShards());
+  // Shards of several chunks, of which some are issued after the last shard was opened.
+  MemorySource source(3000);
+  PlanOptions large;
+  large.samples_per_shard = 600;
+  const Plan plan = *Plan::Make(*source.List(), large, ToyFormat());
+  ASSERT_EQ(plan.shards().size(), 5u);
   constexpr uint32_t kFailed = 4;
   BuildOptions options;
   options.out = scratch_.File("out");
@@ -148,16 +151,14 @@ TEST_F(SchedulerTest, AShardThatOthersFailedAtDoesNotEndTheShardsThatAreOpen) {
   options.output.worker = WorkerOptions{.ranges = {{0, 1}}, .named = true};
   BuildProgress progress;
   const std::atomic<int> stop{0};
-  ASSERT_TRUE(Build(plan, source_, options, pool_, progress, stop).ok());
+  ASSERT_TRUE(Build(plan, source, options, pool_, progress, stop).ok());
   for (size_t n = 0; n < ShardClaims::kMostFailures; ++n) {
     std::ofstream(scratch_.File(absl::StrCat("out/.pack/failed/00000", kFailed, ".node", n,
                                              "-00000000-1-0123456789abcde", n)))
         << "odd bytes";
   }
-  // The others are open for a while.
-  source_.set_on_load([](uint64_t) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
   options.output.worker = WorkerOptions{.join = true};
-  const auto joined = Build(plan, source_, options, pool_, progress, stop);
+  const auto joined = Build(plan, source, options, pool_, progress, stop);
   EXPECT_TRUE(absl::IsDataLoss(joined.status())) << joined.status();
   EXPECT_THAT(std::string(joined.status().message()), HasSubstr("failed at shard 4"));
   const auto state = ReadWorkersState(options.out, plan, 60, pool_);

@@ -71,7 +71,8 @@ class ClosedOutput(command.PackTest):
   def test_a_closed_standard_output(self):
     self.source()
     self.pack("src", "-o", "out")
-    for words in (["ls", "out"], ["info", "out"], ["validate", "out"], ["cat", "out", "cat/good-0000"]):
+    for words in (["ls", "out"], ["info", "out"], ["validate", "out"], ["cat", "out", "cat/good-0000"], ["status", "out"],
+                  ["status", "out", "--json"]):
       done = subprocess.run(["sh", "-c", '"$0" "$@" >&-', command.PACK, *words], cwd=self.folder, capture_output=True, check=False)
       self.assertEqual(6, done.returncode, (words, done.stderr))
 
