@@ -90,7 +90,8 @@ absl::StatusOr<SharedPackFolder> SharePackFolder(const std::string& dataset) {
   const std::string path = absl::StrCat(dataset, "/", std::string(kLockName));
   for (int tries = 0; tries < kTries; ++tries) {
     SharedPackFolder shared;
-    int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    // For reading: it may belong to another user of the folder.
+    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT) {
       fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
       if (fd < 0 && errno == EEXIST) continue;  // another run was first
