@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "converters/publishing/pack_names.h"
 #include "formats/io/file.h"

@@ -2,6 +2,7 @@
 
 #include <tbb/parallel_for.h>
 
+#include <utility>
 #include <vector>
 
 namespace shardpack {
