@@ -117,12 +117,13 @@ absl::Status DecodeOnDevice::Settle(DeviceBuffer& buffer, std::vector<BadSample>
   std::fill(why_bad_.begin(), why_bad_.end(), absl::OkStatus());
   Substitutes copies = std::move(substitutes_.front());
   substitutes_.pop_front();
+  // What is decoded again comes after the launch that has read the old pixels and has then filled
+  // their place for the next batch. Its event is recorded anew below.
+  RETURN_IF_ERROR(device().StreamWait(copy_stream_, buffer.ready));
   ASSIGN_OR_RETURN(const std::vector<size_t> again, decoder_->Check(copy_stream_, why_bad_));
   if (again.empty()) return absl::OkStatus();
   decoded_ = decoder_->stats();
   ReportCpuWork();
-  // After the launch that has read their old pixels, whose event is recorded anew below.
-  RETURN_IF_ERROR(device().StreamWait(copy_stream_, buffer.ready));
   const PreprocessLaunch all = shape().LaunchOf(buffer);
   const size_t image_bytes = all.output.Bytes(all.out_width, all.out_height);
   auto* const out = static_cast<uint8_t*>(all.out);
