@@ -10,11 +10,11 @@
 namespace shardpack {
 namespace {
 
-bool IsWordStart(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 // The longest text of a number, and of a range's first one.
 constexpr size_t kMaxNumber = 64;
 constexpr size_t kMaxValues = 16;  // of a call
 
+bool IsWordStart(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool IsWordPart(char c) {
   return IsWordStart(c) || absl::ascii_isdigit(static_cast<unsigned char>(c));
 }

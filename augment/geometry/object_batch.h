@@ -2,7 +2,7 @@
 // where those of each image begin.
 //
 //   ObjectBatch batch;
-//   for (slot ...) batch.Add(*MoveObjects(*ParseObjects(json), movement, options), options);
+//   for (slot ...) batch.Add(*MoveObjects(*ParseObjects(json), movement, options));
 //   batch.boxes[4 * (batch.offsets[slot] + i)];   // the left edge of the i-th object of that slot
 //
 // An object whose box is below a pixel or a share of itself is left out; `keep` has the position

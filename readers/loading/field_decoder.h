@@ -1,7 +1,7 @@
 // FieldDecoder: decodes one field beside the image, on any number of threads.
 //
-//   auto decoder = FieldDecoder::Create(image_options, {.field = "mask.png"}, seed);
-//   absl::Status done = (*decoder)->DecodePixels(png, geometry, epoch, id, slot);
+//   auto decoder = FieldDecoder::Create(image_options, {.field = "mask.png"}, plan, seed);
+//   absl::Status done = (*decoder)->DecodePixels(png, geometry, program, epoch, id, slot);
 //   absl::StatusOr<MovedObjects> moved = (*decoder)->DecodeObjects(json, geometry);
 //
 // Lifetime: owns one pipeline per concurrently decoding thread.

@@ -16,8 +16,6 @@ namespace {
 
 constexpr uint32_t kMinPrefetch = 4, kMaxPrefetch = 1 << 16;
 
-size_t Aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
-
 // Masks and other fields that are decoded are read like any other field.
 absl::Status AddDecodedFields(LoaderOptions& options) {
   std::vector<std::string> masks = options.mask_fields;
@@ -92,8 +90,8 @@ absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOpt
     const auto mask = std::find(options.fields.begin(), options.fields.end(), name);
     decoding->masks.push_back(static_cast<size_t>(mask - options.fields.begin()));
   }
-  decoding->pixel_bytes = Aligned(decoding->decoder->sample_bytes() * slots * options.views);
-  decoding->mask_bytes = Aligned(decoding->decoder->mask_bytes() * slots);
+  decoding->pixel_bytes = AlignedPixels(decoding->decoder->sample_bytes() * slots * options.views);
+  decoding->mask_bytes = AlignedPixels(decoding->decoder->mask_bytes() * slots);
   size_t batch_bytes = decoding->pixel_bytes + decoding->masks.size() * decoding->mask_bytes;
   RETURN_IF_ERROR(decoding->AddFields(options, slots, batch_bytes));
   const uint64_t fit = std::max<uint64_t>(options.memory_bytes / 2 / batch_bytes, 2);

@@ -44,6 +44,9 @@ inline uint64_t NsSince(std::chrono::steady_clock::time_point start) {
           .count());
 }
 
+// Room for pixels, masks or label maps of a batch, one behind the other in a slab.
+inline size_t AlignedPixels(size_t bytes) { return (bytes + 63) / 64 * 64; }
+
 // Updated by many threads.
 struct StageCounters {
   std::atomic<uint64_t> items{0}, bytes{0}, busy_ns{0};
@@ -152,6 +155,7 @@ class Loader::Core {
   MixDraw DrawGroup(const Pending& batch, size_t first) const;
   absl::Status FillMixed(Pending& batch);
   absl::Status AboutSample(const absl::Status& why, uint64_t id) const;
+  absl::Status AboutField(const absl::Status& why, size_t field) const;
   void PlaceFields(HostBatch::Content& content) const;
   // The slot's geometry is known.
   absl::Status DecodeMoreFields(Pending& batch, uint32_t slot, const HostBatch::Content& from,

@@ -47,6 +47,13 @@ absl::Status Loader::Core::AboutSample(const absl::Status& why, uint64_t id) con
                    table.Facts(id));
 }
 
+absl::Status Loader::Core::AboutField(const absl::Status& why, size_t field) const {
+  const std::string& name = options_.fields[field];
+  return WithFacts(Reworded(why, absl::StrCat("field ", EscapeForTerminal(name), ": ",
+                                              std::string(why.message()))),
+                   {.field = name});
+}
+
 absl::Status Loader::Core::DecodeSlot(Pending& batch, uint32_t slot, const HostBatch::Content& from,
                                       size_t from_slot, const ImageInfo& info) {
   absl::Status decoded = DecodeFields(batch, slot, from, from_slot, info);
@@ -90,11 +97,7 @@ absl::Status Loader::Core::DecodeFields(Pending& batch, uint32_t slot,
       continue;
     }
     const absl::Status decoded = decoder.DecodeMask(bytes, image, info, identity, mask);
-    if (decoded.ok()) continue;
-    const std::string& name = options_.fields[field];
-    return WithFacts(Reworded(decoded, absl::StrCat("field ", EscapeForTerminal(name), ": ",
-                                                    std::string(decoded.message()))),
-                     {.field = name});
+    if (!decoded.ok()) return AboutField(decoded, field);
   }
   return DecodeMoreFields(batch, slot, from, from_slot);
 }

@@ -1,11 +1,7 @@
 // What a loader decodes beside images and masks: the fields of LoaderOptions::decode_fields.
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "formats/io/error_facts.h"
-#include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 #include "readers/loading/loader_core.h"
 #include "readers/order/order.h"
@@ -20,8 +16,7 @@ absl::Status Loader::Decoding::AddFields(const LoaderOptions& options, uint32_t 
     More more = {.field = static_cast<size_t>(at - options.fields.begin()), .offset = batch_bytes};
     ASSIGN_OR_RETURN(more.decoder, FieldDecoder::Create(*options.decode, field, options.augment,
                                                         options.augment_seed));
-    // As aligned as the pixels.
-    batch_bytes += (more.decoder->sample_bytes() * slots + 63) / 64 * 64;
+    batch_bytes += AlignedPixels(more.decoder->sample_bytes() * slots);
     if (field.as == FieldAs::kCoco) objects = more.decoder.get();
     fields.push_back(std::move(more));
   }
@@ -71,11 +66,7 @@ absl::Status Loader::Core::DecodeMoreFields(Pending& batch, uint32_t slot,
         decoded = decoder.DecodePixels(encoded, image, program, batch.epoch, id, into);
       }
     }
-    if (decoded.ok()) continue;
-    const std::string& name = options_.fields[more.field];
-    return WithFacts(Reworded(decoded, absl::StrCat("field ", EscapeForTerminal(name), ": ",
-                                                    std::string(decoded.message()))),
-                     {.field = name});
+    if (!decoded.ok()) return AboutField(decoded, more.field);
   }
   return absl::OkStatus();
 }
