@@ -1,6 +1,7 @@
 """Batches of bytes with Grain over an ArrayRecord file, globally shuffled, in reading threads (see measure.py)."""
 
 import importlib.metadata
+import random
 
 import grain
 
@@ -30,4 +31,20 @@ class Batches:
     return ((image, None) for image in images)
 
 
-measure.main(importlib.metadata.version("grain"), {"batches": Batches})
+class BatchSource(Batches):
+  """A source whose records are batches: Grain's own work for each record, which is more than that of reading, is for a batch."""
+
+  def __len__(self):
+    return -(-len(self.source) // self.options.batch)
+
+  def __getitem__(self, number):
+    return self.source.__getitems__(self.numbers[number * self.options.batch:][:self.options.batch])
+
+  def batches(self, epoch):
+    self.numbers = list(range(len(self.source)))
+    if self.options.order == "random":
+      random.Random(epoch).shuffle(self.numbers)
+    return grain.MapDataset.source(self).to_iter_dataset(grain.ReadOptions(num_threads=self.options.threads, prefetch_buffer_size=16))
+
+
+measure.main(importlib.metadata.version("grain"), {"batches": Batches, "batch_source": BatchSource})

@@ -1,5 +1,7 @@
 """Shardpack by the package `shardpack`, alone and in other frameworks' loaders (see ../peers/measure.py)."""
 
+import functools
+
 import shardpack
 
 import measure
@@ -44,11 +46,6 @@ class Bytes:
     return len(images), sum(map(len, images)), int(batch.labels.sum())
 
 
-def taken(samples):
-  """What a collate function gives the training process: bytes and labels."""
-  return [sample.image for sample in samples], [sample.label for sample in samples]
-
-
 def counted(samples):
   """Of images that the worker itself uses, as one that decodes: what `consume` checks, and not the bytes."""
   if not all(sample.image[0] for sample in samples):
@@ -57,9 +54,9 @@ def counted(samples):
 
 
 class DataLoader:
-  """torch's DataLoader with worker processes over a Dataset."""
+  """torch's DataLoader with worker processes over a Dataset: bytes and labels for the training process."""
 
-  collate = staticmethod(taken)
+  collate = staticmethod(shardpack.collate)
 
   def __init__(self, options):
     import torch.utils.data  # pylint: disable=import-outside-toplevel
@@ -76,7 +73,7 @@ class DataLoader:
     images, labels = batch
     if not all(image[0] for image in images):
       raise SystemExit("not a JPEG")
-    return len(images), sum(map(len, images)), sum(labels)
+    return len(images), sum(map(len, images)), int(labels.sum())
 
 
 class Counted(DataLoader):
@@ -88,37 +85,84 @@ class Counted(DataLoader):
     return batch
 
 
-class Held(list):
-  """Samples that lie in memory already: what is left is the framework's own time."""
+class Same:
+  """A dataset that gives the same for all batches of a size, which costs nothing: what is left is the framework's own time."""
 
-  def __init__(self, dataset):
-    super().__init__(dataset.__getitems__(range(len(dataset))))
+  def __init__(self, length, make):
+    self.length, self.make, self.made = length, make, {}
+
+  def __len__(self):
+    return self.length
 
   def __getitems__(self, ids):
-    return [self[i] for i in ids]
+    if len(ids) not in self.made:
+      self.made[len(ids)] = self.make(range(len(ids)))
+    return self.made[len(ids)]
 
 
-class HeldDataLoader(DataLoader):
+def as_it_is(batch):
+  return batch
+
+
+class SameDataLoader(DataLoader):
+
+  collate = staticmethod(as_it_is)
 
   def dataset(self, options):
-    return Held(super().dataset(options))
+    dataset = shardpack.Dataset(options.dataset)
+    return Same(len(dataset), lambda ids: shardpack.collate(dataset.__getitems__(ids)))
 
 
 class Grain:
-  """Grain with its reading threads over our source, as ../peers/read_grain.py over ArrayRecord."""
+  """Grain with its reading threads over batches in random order."""
 
   def __init__(self, options):
     import grain  # pylint: disable=import-outside-toplevel
-    from shardpack.adapters.grain import Source  # pylint: disable=import-outside-toplevel
-    self.grain, self.options, self.source = grain, options, self.held(Source(shardpack.Dataset(options.dataset)))
+    self.grain, self.options, self.dataset = grain, options, shardpack.Dataset(options.dataset)
 
-  def held(self, source):
-    return source
+  def rows(self, epoch):
+    from shardpack.adapters.grain import Batches  # pylint: disable=import-outside-toplevel
+    return self.grain.MapDataset.source(Batches(self.dataset, self.options.batch, seed=epoch))
 
   def batches(self, epoch):
-    dataset = self.grain.MapDataset.range(len(self.source)).shuffle(seed=epoch)
-    dataset = dataset.batch(self.options.batch, batch_fn=list).map(self.source.__getitems__)
-    return dataset.to_iter_dataset(self.grain.ReadOptions(num_threads=self.options.threads, prefetch_buffer_size=16))
+    return self.rows(epoch).to_iter_dataset(self.grain.ReadOptions(num_threads=self.options.threads, prefetch_buffer_size=16))
+
+  def consume(self, batch):
+    images = batch["image"]
+    if not all(image[0] for image in images):
+      raise SystemExit("not a JPEG")
+    return len(images), sum(map(len, images)), int(batch["label"].sum())
+
+
+class SameGrain(Grain):
+  """The same batch again and again."""
+
+  def __init__(self, options):
+    super().__init__(options)
+    from shardpack.adapters.grain import Batches  # pylint: disable=import-outside-toplevel
+    self.steps, self.batch = len(self.dataset) // options.batch, Batches(self.dataset, options.batch)[0]
+
+  def __len__(self):
+    return self.steps
+
+  def __getitem__(self, number):
+    return self.batch
+
+  def rows(self, epoch):
+    return self.grain.MapDataset.source(self)
+
+
+class GrainSource(Grain):
+  """Grain over our source of samples: numbers are shuffled and batched, as ../peers/read_grain.py does over ArrayRecord."""
+
+  def rows(self, epoch):
+    numbers = self.grain.MapDataset.range(len(self.dataset)).shuffle(seed=epoch)
+    return numbers.batch(self.options.batch, batch_fn=list).map(self.read)
+
+  @functools.cached_property
+  def read(self):
+    from shardpack.adapters.grain import Source  # pylint: disable=import-outside-toplevel
+    return Source(self.dataset).__getitems__
 
   def consume(self, batch):
     if not all(sample["image"][0] for sample in batch):
@@ -126,11 +170,13 @@ class Grain:
     return len(batch), sum(len(sample["image"]) for sample in batch), sum(sample["label"] for sample in batch)
 
 
-class HeldGrain(Grain):
+class SameGrainSource(GrainSource):
 
-  def held(self, source):
-    return Held(source)
+  @functools.cached_property
+  def read(self):
+    return Same(len(self.dataset), super().read).__getitems__
 
 
-measure.main(shardpack.__version__, {"pixels": Pixels, "augmented": Augmented, "bytes": Bytes, "dataloader": DataLoader, "counted": Counted,
-                                    "held-dataloader": HeldDataLoader, "grain": Grain, "held-grain": HeldGrain})
+measure.main(shardpack.__version__, {
+    "pixels": Pixels, "augmented": Augmented, "bytes": Bytes, "dataloader": DataLoader, "counted": Counted, "same-dataloader": SameDataLoader,
+    "grain": Grain, "same-grain": SameGrain, "grain-source": GrainSource, "same-grain-source": SameGrainSource})

@@ -31,15 +31,16 @@ from ._order import PADDING_ID, Order
 from ._progress import Progress
 from ._report import Finding, Report
 from ._sample import Sample
+from ._samples import EncodedBatch, Samples, collate
 from ._table import Table
 from ._tensor import Tensor
 from ._writer import Writer, finish
 
 __all__ = [
     "Augment", "Batch", "CancelledError", "Coco", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device",
-    "DeviceBatch", "DeviceError", "DeviceLoader", "Error", "ExistsError", "Finding", "InternalError", "Job", "Labels", "Loader",
-    "Mix", "NoAnswerError", "NoMemoryError", "NotADatasetError", "NotFoundError", "Objects", "OptionError", "Order",
-    "OutOfRangeError", "PADDING_ID", "PackError", "Paired", "Progress", "Report", "ResidentLoader", "Sample", "StateError",
-    "SystemCallError", "Table", "Tensor", "UnsupportedError", "Writer", "apply_program", "convert", "diff", "dups", "extract",
-    "finish", "index", "load", "pack", "report", "stats", "validate",
+    "DeviceBatch", "DeviceError", "DeviceLoader", "EncodedBatch", "Error", "ExistsError", "Finding", "InternalError", "Job",
+    "Labels", "Loader", "Mix", "NoAnswerError", "NoMemoryError", "NotADatasetError", "NotFoundError", "Objects", "OptionError",
+    "Order", "OutOfRangeError", "PADDING_ID", "PackError", "Paired", "Progress", "Report", "ResidentLoader", "Sample",
+    "Samples", "StateError", "SystemCallError", "Table", "Tensor", "UnsupportedError", "Writer", "apply_program", "collate",
+    "convert", "diff", "dups", "extract", "finish", "index", "load", "pack", "report", "stats", "validate",
 ]

@@ -12,7 +12,8 @@ from ._errors import NotFoundError
 from ._library import Handle, call, library, made, text_of
 from ._memory import ids_of, import_numpy
 from ._options import c_text, names, of_type
-from ._sample import Facts, Sample, dicts_of_batch, of_batch
+from ._sample import Facts, Sample
+from ._samples import Content, Samples
 from ._source import Reference
 from ._table import Table
 
@@ -120,24 +121,34 @@ class Dataset:
       return self._of_ids(_select.base_ids(self, which))
     return self.__getitems__((which,))[0]
 
-  def __getitems__(self, ids: Sequence[int]) -> List[Sample]:
-    """The Samples with these numbers, with one call of the library, which reads in the order of the shards. torch's DataLoader
-    calls it for each batch.
+  def __getitems__(self, ids: Sequence[int]) -> Samples:
+    """The Samples with these numbers, a sequence, with one call of the library, which reads in the order of the shards. torch's
+    DataLoader calls it for each batch; with collate_fn=shardpack.collate what was read goes on as one block.
 
     >>> import shardpack
     >>> [sample.id for sample in shardpack.Dataset("shards").__getitems__([5, 3, -1])]
     [5, 3, 59]
     """
-    numbers = [_select.place(self, number) for number in ids]
-    return of_batch(self, self._read(numbers, None, 0), numbers)
+    numbers = _select.places(self, ids)
+    return Samples(self, self._read(numbers, None, 0), numbers)
 
-  def _read(self, numbers: List[int], fields: Any, field_count: int) -> Handle:
-    wanted = (ctypes.c_uint64 * len(numbers))(*numbers)
+  def _read(self, numbers: Any, fields: Any, field_count: int) -> Handle:
+    wanted = (ctypes.c_uint64 * len(numbers)).from_buffer(numbers) if numbers else None
     return made(library.batch_release, library.dataset_read, self._handle, wanted, len(numbers), fields, field_count)
 
+  def _read_lists(self, ids: Sequence[int], fields: Sequence[str]) -> Tuple[List[int], Dict[str, List[Optional[bytes]]]]:
+    """Of some fields, (labels, {field: bytes of each sample})."""
+    return Content(self._read(_select.places(self, ids), names(fields, "fields"), len(fields))).lists()
+
   def _read_dicts(self, ids: Sequence[int], fields: Sequence[str]) -> List[Dict[str, Any]]:
-    """Of some fields, dicts of their bytes and the label."""
-    return dicts_of_batch(self._read([_select.place(self, number) for number in ids], names(fields, "fields"), len(fields)))
+    """The same as dicts of bytes and the label, which lack what a sample lacks."""
+    labels, found = self._read_lists(ids, fields)
+    dicts: List[Dict[str, Any]] = [{"label": label} for label in labels]
+    for name, values in found.items():
+      for one, value in zip(dicts, values):
+        if value is not None:
+          one[name] = value
+    return dicts
 
   def get(self, key: str, default: Any = None) -> Any:
     """The Sample with this key; `default` if there is none. Compares with all keys.

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 from collections.abc import Mapping
-from ctypes import string_at
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import _c
 from ._errors import UnsupportedError
-from ._library import Handle, call, library
 
 if TYPE_CHECKING:
   import numpy
@@ -166,43 +161,3 @@ def _decoded(dataset: Dataset, number: int, width: int, height: int, channels: i
   order = Order(len(dataset), 1, subset=[number], mode="sequential")
   decode = Decode(width, height, crop="resize", channels=channels)
   return next(Loader(dataset, order, decode=decode, epochs=1, threads=1, io_threads=0, prefetch_batches=1, map_shards=False))
-
-
-def of_batch(dataset: Dataset, batch: Handle, ids: Sequence[int]) -> List[Sample]:
-  """The Samples of a batch that dataset_read made of `ids`."""
-  labels, fields = _content(batch)
-  samples = [Sample(dataset, number, label, {}, None, None) for number, label in zip(ids, labels)]
-  for name, values in fields.items():
-    for sample, value in zip(samples, values):
-      if value is not None:
-        sample.fields[name] = value
-  return samples
-
-
-def dicts_of_batch(batch: Handle) -> List[Dict[str, Any]]:
-  """The same as dicts of fields and label."""
-  labels, fields = _content(batch)
-  dicts: List[Dict[str, Any]] = [{"label": label} for label in labels]
-  for name, values in fields.items():
-    for one, value in zip(dicts, values):
-      if value is not None:
-        one[name] = value
-  return dicts
-
-
-def _content(batch: Handle) -> Tuple[List[int], Dict[str, List[Optional[bytes]]]]:
-  """(labels, {field: bytes of each slot}): a few calls of the library, however many slots there are."""
-  view = _c.batch_view(ctypes.sizeof(_c.batch_view))
-  call(library.batch_view_of, batch, view)
-  if not view.slots:
-    return [], {}
-  labels = list((ctypes.c_int64 * view.slots).from_address(view.labels))
-  fields = {}
-  name, spans = _c.text(), (_c.span * view.slots)()
-  for n in range(view.fields):
-    call(library.batch_field, batch, n, name)
-    field = ctypes.string_at(name.data, name.size)
-    call(library.batch_spans, batch, field, spans, view.slots)
-    numbers = memoryview(spans).cast("B").cast("Q").tolist()
-    fields[os.fsdecode(field)] = [string_at(address, size) if address else None for address, size in zip(numbers[::2], numbers[1::2])]
-  return labels, fields

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from operator import index
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 from ._columns import Array
 from ._errors import NotFoundError, OptionError, OutOfRangeError, UnsupportedError, nearest
@@ -26,6 +27,14 @@ def place(dataset: Dataset, number: Any) -> int:
   if -count <= wanted < count:
     return wanted if wanted >= 0 else wanted + count
   raise _past_the_end(wanted, count)
+
+
+def places(dataset: Dataset, numbers: Iterable[Any]) -> array[int]:
+  """The same of several, as uint64."""
+  wanted = list(numbers)
+  if {*map(type, wanted)} == {int} and min(wanted) >= 0 and max(wanted) < len(dataset):  # as of samplers
+    return array("Q", wanted)
+  return array("Q", [place(dataset, number) for number in wanted])
 
 
 def _past_the_end(wanted: int, count: int) -> OutOfRangeError:

@@ -189,9 +189,11 @@ class DatasetTest(unittest.TestCase):
   def test_many_at_once(self):
     ids = [5, -1, 3, 3, numpy.int32(0)]
     self.assertEqual([sample.image for sample in self.dataset.__getitems__(ids)], [self.dataset[i].image for i in ids])
-    self.assertEqual(self.dataset.__getitems__([]), [])
+    self.assertEqual(list(self.dataset.__getitems__([])), [])
     with self.assertRaises(IndexError):
       self.dataset.__getitems__([1, COUNT])
+    with self.assertRaises(TypeError):
+      self.dataset.__getitems__([1, True])
     damaged = WORK / "damaged"
     shutil.copytree(SHARDS, damaged)
     shard = damaged / self.dataset.shards[0]
@@ -202,6 +204,50 @@ class DatasetTest(unittest.TestCase):
     with self.assertRaises(shardpack.DataLossError) as caught:
       shardpack.Dataset(damaged).__getitems__([0, 1])
     self.assertEqual((caught.exception.key, caught.exception.offset), (self.dataset[1].key, at))
+
+  def test_samples_are_a_sequence(self):
+    samples = self.dataset.__getitems__(range(4, 9))
+    self.assertEqual((len(samples), samples[-1].id, [sample.id for sample in samples[1:3]]), (5, 8, [5, 6]))
+    self.assertIs(samples[2], samples[2])
+    self.assertEqual([sample.key for sample in pickle.loads(pickle.dumps(samples))], list(self.dataset.keys[4:9]))
+    with self.assertRaises(IndexError):
+      samples[5]  # pylint: disable=pointless-statement
+
+  def test_collate(self):
+    ids = [5, -1, 3, 3]
+    samples = self.dataset.__getitems__(ids)
+    for given in (samples, list(samples), [self.dataset[i] for i in ids]):
+      batch = shardpack.collate(given)
+      for same in (batch, pickle.loads(pickle.dumps(batch))):
+        images, labels = same.to("numpy")
+        self.assertEqual(images, [self.dataset[i].image for i in ids])
+        self.assertEqual((labels.dtype, labels.tolist()), (numpy.int64, [self.dataset[i].label for i in ids]))
+        self.assertEqual(same.ids.tolist(), [5, COUNT - 1, 3, 3])
+        self.assertEqual([bytes(view) for view in same.views()], images)
+        self.assertEqual((len(same), same.fields), (4, list(self.dataset[0].fields)))
+    with self.assertRaises(KeyError):
+      batch.bytes("mask")
+    with self.assertRaises(shardpack.OptionError):
+      batch.to("numpie")
+    with self.assertRaises(TypeError):
+      shardpack.collate([(b"image", 3)])
+    self.assertEqual(len(shardpack.collate(self.dataset.__getitems__([]))), 0)
+    # What is kept is not the library's.
+    del samples, given
+    self.assertEqual(images[0], self.dataset[5].image)
+
+  def test_collate_of_fields_that_some_lack(self):
+    out = WORK / "lacking"
+    with shardpack.Writer(out) as writer:
+      for n in range(6):
+        writer.add(f"{n}", self.dataset[n].image, "cat", **({"txt": "" if n == 3 else f"text {n}"} if n % 3 == 0 else {}))
+    dataset = shardpack.Dataset(out)
+    expected = [b"text 0", None, None, b"", None, None]
+    for samples in (dataset.__getitems__(range(6)), list(dataset)):
+      batch = pickle.loads(pickle.dumps(shardpack.collate(samples)))
+      self.assertEqual(batch.bytes("txt"), expected)
+      self.assertEqual([None if view is None else bytes(view) for view in batch.views("txt")], expected)
+      self.assertEqual(batch.images, [sample.image for sample in dataset])
 
   def test_selections(self):
     labels = self.dataset.labels

@@ -9,7 +9,7 @@ import unittest
 import example_shards
 import grain
 import shardpack
-from shardpack.adapters.grain import Source
+from shardpack.adapters.grain import Batches, Source
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 
@@ -86,6 +86,49 @@ class SourceTest(unittest.TestCase):
     self.assertEqual(list(again), rest)
     with self.assertRaises(ValueError):
       iter(loader(Source(self.dataset[::-1]))).set_state(state)
+
+  def test_batches(self):
+    batches = Batches(self.dataset, 16, seed=5, epochs=2, fields=("image", "txt"))
+    self.assertIsInstance(batches, grain.sources.RandomAccessDataSource)
+    self.assertEqual(len(batches), 8)
+    order = shardpack.Order(60, 16, seed=5, tail="pad")
+    for epoch in range(2):
+      seen = []
+      for step in range(4):
+        batch = batches[4 * epoch + step]
+        ids = [int(n) for n in order.ids(epoch, step) if n != shardpack.PADDING_ID]
+        self.assertEqual(batch["image"], [self.dataset[n].image for n in ids])
+        self.assertEqual(batch["txt"], [self.dataset[n]["txt"] for n in ids])
+        self.assertEqual((batch["label"].dtype, batch["label"].tolist()), ("int64", [self.dataset[n].label for n in ids]))
+        seen += ids
+      self.assertEqual(sorted(seen), list(range(60)))
+    self.assertNotEqual(batches[0]["txt"], batches[4]["txt"])
+    for past in (-1, 8):
+      with self.assertRaises(IndexError):
+        batches[past]
+    self.assertEqual(len(Batches(self.dataset, 16, drop_last=True)), 3)
+    self.assertEqual(Batches(self.dataset, 4, shuffle=False)[1]["image"], [self.dataset[n].image for n in range(4, 8)])
+    for wrong in ({"batch": 0}, {"batch": 4, "epochs": 0}):
+      with self.assertRaises(shardpack.OptionError):
+        Batches(self.dataset, **wrong)
+    with self.assertRaises(TypeError):
+      Batches("shards", 4)
+
+  def test_batches_in_a_pipeline(self):
+    batches = Batches(self.dataset, 7, seed=5)
+    again = pickle.loads(pickle.dumps(batches))
+    self.assertEqual((repr(again), len(again), again[3]["image"]), (repr(batches), len(batches), batches[3]["image"]))
+    self.assertEqual(len({repr(each) for each in (batches, Batches(self.dataset, 7), Batches(self.dataset[1:], 7, seed=5))}), 3)
+    hosts = [list(grain.MapDataset.source(batches)[host::2].to_iter_dataset()) for host in range(2)]
+    images = [image for host in hosts for batch in host for image in batch["image"]]
+    self.assertEqual(sorted(images), sorted(sample.image for sample in self.dataset))
+    iterator = iter(grain.MapDataset.source(batches).to_iter_dataset())
+    next(iterator)
+    state = iterator.get_state()
+    rest = [batch["image"] for batch in iterator]
+    resumed = iter(grain.MapDataset.source(again).to_iter_dataset())
+    resumed.set_state(state)
+    self.assertEqual([batch["image"] for batch in resumed], rest)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,19 @@ class TorchDataLoader(unittest.TestCase):
       self.assertEqual(first["key"], list(self.dataset.keys[:4]))
       self.assertEqual(first["label"].tolist(), self.dataset.labels[:4].tolist())
 
+  def test_collate(self):
+    """What crosses from a worker is one block; a Subset hands on what the Dataset gives, and a ConcatDataset a list of samples."""
+    order = self.data.Subset(self.dataset, range(59, -1, -1))
+    for dataset in (self.dataset, order, self.data.ConcatDataset([self.dataset, order])):
+      for context in (None, *CONTEXTS):
+        with self.subTest(dataset=type(dataset).__name__, context=context):
+          loader = self.data.DataLoader(dataset, batch_size=7, num_workers=2 if context else 0, multiprocessing_context=context,
+                                        collate_fn=shardpack.collate)
+          whole = [(image, int(label)) for images, labels in loader for image, label in zip(images, labels)]
+          self.assertEqual(whole, [(dataset[n].image, dataset[n].label) for n in range(len(dataset))])
+    images, labels = next(iter(self.data.DataLoader(self.dataset, batch_size=7, collate_fn=shardpack.collate)))
+    self.assertEqual((type(images), type(labels).__name__, str(labels.dtype), tuple(labels.shape)), (list, "Tensor", "torch.int64", (7,)))
+
   def test_torchs_datasets_and_samplers_of_it(self):
     first, second = self.data.random_split(self.dataset, [0.5, 0.5])
     both = self.data.ConcatDataset([first, self.data.Subset(second, range(len(second)))])

@@ -1,0 +1,224 @@
+"""Samples: those of one read; EncodedBatch: the same as one block of bytes, for another process."""
+
+# pylint: disable=protected-access
+
+from __future__ import annotations
+
+import ctypes
+import os
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, overload
+
+from . import _c
+from ._frameworks import FRAMEWORKS, converted
+from ._library import Handle, call, library
+from ._memory import import_numpy
+from ._options import choice
+from ._sample import Sample
+
+if TYPE_CHECKING:
+  import numpy.typing
+  from ._dataset import Dataset
+
+_Bytes = bytes  # which a method hides
+# Where the bytes of each slot are: [(address, size)] as uint64, with the address 0 where a sample lacks the field.
+_Spans = _Bytes
+# The bytes of several fields in one block, the address of its beginning, and the spans of each field.
+_Block = Tuple[_Bytes, int, Dict[str, _Spans]]
+# What was read at once is copied as one block, unless more than this lies between two values.
+_MOST_SPARE_BYTES = 64
+
+
+class Samples(Sequence[Sample]):
+  """What `Dataset.__getitems__` returns: Samples in the order in which they were asked for, made when they are first looked at.
+
+  A read-only sequence: samples[3] is a Sample, samples[1:5] a list of them. One thread at a time. shardpack.collate takes their
+  bytes without making any of them. Pickled as a list.
+
+  >>> samples = shardpack.Dataset("shards").__getitems__([5, 3, -1])
+  >>> len(samples), [sample.id for sample in samples]
+  (3, [5, 3, 59])
+  """
+
+  def __init__(self, dataset: Dataset, handle: Handle, ids: array[int]) -> None:
+    self._dataset, self._content, self._ids = dataset, Content(handle), ids
+    self._made: Optional[List[Sample]] = None
+
+  def __len__(self) -> int:
+    return len(self._ids)
+
+  @overload
+  def __getitem__(self, which: int) -> Sample: ...
+
+  @overload
+  def __getitem__(self, which: slice) -> List[Sample]: ...
+
+  def __getitem__(self, which: Any) -> Any:
+    return self._all()[which]
+
+  def __iter__(self) -> Iterator[Sample]:
+    return iter(self._all())
+
+  def __repr__(self) -> str:
+    return f"<{len(self)} Samples>"
+
+  def __reduce__(self) -> Any:
+    return list, (self._all(),)
+
+  def _all(self) -> List[Sample]:
+    if self._made is None:
+      labels, fields = self._content.lists()
+      made = [Sample(self._dataset, number, label, {}, None, None) for number, label in zip(self._ids, labels)]
+      for name, values in fields.items():
+        for sample, value in zip(made, values):
+          if value is not None:
+            sample.fields[name] = value
+      self._made = made
+    return self._made
+
+
+class Content:
+  """What a batch has that dataset_read made: a few calls of the library, however many slots there are."""
+
+  def __init__(self, handle: Handle) -> None:
+    self._handle = handle  # whose memory it is
+    view = _c.batch_view(ctypes.sizeof(_c.batch_view))
+    call(library.batch_view_of, handle, view)
+    slots = int(view.slots)
+    self.labels = ctypes.string_at(view.labels, 8 * slots) if slots else b""  # int64
+    self._spans: Dict[str, _Spans] = {}
+    name, spans = _c.text(), (_c.span * slots)()
+    for n in range(view.fields if slots else 0):
+      call(library.batch_field, handle, n, name)
+      field = ctypes.string_at(name.data, name.size)
+      call(library.batch_spans, handle, field, spans, slots)
+      self._spans[os.fsdecode(field)] = bytes(spans)
+
+  def lists(self) -> Tuple[List[int], Dict[str, List[Optional[_Bytes]]]]:
+    """(labels, {field: bytes of each slot})."""
+    string_at = ctypes.string_at
+    return (memoryview(self.labels).cast("q").tolist(),
+            {name: [string_at(address, size) if address else None for address, size in _pairs(spans)]
+             for name, spans in self._spans.items()})
+
+  def block(self) -> _Block:
+    pairs = [pair for spans in self._spans.values() for pair in _pairs(spans) if pair[0]]
+    begin = min(pairs, default=(0, 0))[0]
+    size = max([address + size for address, size in pairs], default=0) - begin
+    if size <= sum([size + _MOST_SPARE_BYTES for _, size in pairs]):
+      return ctypes.string_at(begin, size), begin, self._spans
+    return _joined(self.lists()[1])
+
+
+def _pairs(spans: _Spans) -> List[Tuple[int, int]]:
+  numbers = memoryview(spans).cast("Q").tolist()
+  return list(zip(numbers[::2], numbers[1::2]))
+
+
+def _joined(fields: Dict[str, List[Optional[_Bytes]]]) -> _Block:
+  begin = address = 1
+  spans = {}
+  for name, values in fields.items():
+    numbers = array("Q")
+    for value in values:
+      numbers.extend((0, 0) if value is None else (address, len(value)))
+      address += len(value or b"")
+    spans[name] = numbers.tobytes()
+  return b"".join([value for values in fields.values() for value in values if value is not None]), begin, spans
+
+
+class EncodedBatch:
+  """What shardpack.collate makes: encoded images and labels, `images, labels = batch`, in one block of bytes that goes from
+  process to process as a whole. Can be kept and pickled; threads can share it.
+
+  >>> batch = shardpack.collate(shardpack.Dataset("shards").__getitems__([5, 3, 4])).to("numpy")
+  >>> images, labels = batch
+  >>> [type(image) for image in images], labels.shape, labels.dtype
+  ([<class 'bytes'>, <class 'bytes'>, <class 'bytes'>], (3,), dtype('int64'))
+  """
+
+  def __init__(self, block: _Block, ids: _Bytes, labels: _Bytes, to: str = "torch") -> None:
+    self._block, self._ids, self._labels, self._to = block, ids, labels, to
+
+  def __reduce__(self) -> Any:
+    return EncodedBatch, (self._block, self._ids, self._labels, self._to)
+
+  def __len__(self) -> int:
+    return len(self._ids) // 8
+
+  def __iter__(self) -> Iterator[Any]:
+    """For `images, labels = batch`."""
+    yield self.images
+    yield self.labels
+
+  def __repr__(self) -> str:
+    return f"<EncodedBatch of {len(self)}, {', '.join(self.fields)}: {len(self._block[0])} bytes>"
+
+  @property
+  def images(self) -> List[Optional[_Bytes]]:
+    """bytes("image")."""
+    return self.bytes("image")
+
+  @property
+  def labels(self) -> Any:
+    """int64 [n], a copy; -1 where a sample has none. A torch.Tensor, or of what `to` names."""
+    return converted(import_numpy().frombuffer(self._labels, "int64").copy(), self._to)
+
+  @property
+  def ids(self) -> numpy.typing.NDArray[numpy.uint64]:
+    """uint64 [n], a copy: the samples' numbers in the dataset."""
+    ids: numpy.typing.NDArray[numpy.uint64] = import_numpy().frombuffer(self._ids, "uint64").copy()
+    return ids
+
+  @property
+  def fields(self) -> List[str]:
+    """Their names; "image" is the encoded image."""
+    return list(self._block[2])
+
+  def bytes(self, field: str = "image") -> List[Optional[_Bytes]]:
+    """The bytes of that field of every sample: a list, with None where a sample has none. KeyError for a field that none has.
+
+    >>> batch = shardpack.collate(shardpack.Dataset("shards").__getitems__([5, 3]))
+    >>> batch.bytes("txt") == [shardpack.Dataset("shards")[n]["txt"] for n in (5, 3)]
+    True
+    """
+    block, begin, spans = self._block
+    return [block[address - begin:address - begin + size] if address else None for address, size in _pairs(spans[field])]
+
+  def views(self, field: str = "image") -> List[Optional[memoryview]]:
+    """The same without a copy, read-only; they keep the batch's bytes.
+
+    >>> shardpack.collate(shardpack.Dataset("shards").__getitems__([5, 3])).views()[0].readonly
+    True
+    """
+    block, begin, spans = memoryview(self._block[0]), self._block[1], self._block[2]
+    return [block[address - begin:address - begin + size] if address else None for address, size in _pairs(spans[field])]
+
+  def to(self, framework: str) -> EncodedBatch:
+    """The same batch, whose labels are of 'numpy', 'torch', 'jax' or 'tf'."""
+    choice(framework, "framework", FRAMEWORKS)
+    return EncodedBatch(self._block, self._ids, self._labels, framework)
+
+
+def collate(samples: Sequence[Sample]) -> EncodedBatch:
+  """For torch's DataLoader over a Dataset: encoded images that cross from a worker process as one block of bytes.
+
+    loader = torch.utils.data.DataLoader(shardpack.Dataset("shards"), 256, num_workers=2, collate_fn=shardpack.collate)
+    for images, labels in loader:    # a list of bytes, an int64 tensor [n]
+
+  samples: what a Dataset gives for a batch (Samples), or a list of Sample of one dataset or several. TypeError for anything else.
+
+  >>> batch = shardpack.collate([shardpack.Dataset("shards")[7]])
+  >>> len(batch), sorted(batch.fields)
+  (1, ['image', 'json', 'txt'])
+  """
+  if isinstance(samples, Samples):
+    return EncodedBatch(samples._content.block(), samples._ids.tobytes(), samples._content.labels)
+  for sample in samples:
+    if not isinstance(sample, Sample):
+      raise TypeError(f"samples are those of a shardpack.Dataset, and not {type(sample).__name__}: a DataLoader with a transform of its own has "
+                      "its own collate_fn")
+  fields = {name: None for sample in samples for name in sample.fields}
+  block = _joined({name: [sample.fields.get(name) for sample in samples] for name in fields})
+  return EncodedBatch(block, array("Q", [sample.id for sample in samples]).tobytes(), array("q", [sample.label for sample in samples]).tobytes())
