@@ -191,14 +191,12 @@ def main():
     make_imagenet_index(work, pack)
   if arguments.prepare:
     return
-  lines = []
+  if made:
+    print("| images a second | ours | theirs | ratio | min .. max | to reach | |\n|---|---|---|---|---|---|---|", flush=True)
   for name, each in made.items():
     facts = {loader.source: peers.source_facts(work / loader.source, {}) for loader in each}
     rates(each, places, arguments.threads, facts, arguments.reps)
-    lines.append(row_text(name, each))
-  if lines:
-    print("| images a second | ours | theirs | ratio | min .. max | to reach | |\n|---|---|---|---|---|---|---|")
-    print("\n".join(lines))
+    print(row_text(name, each), flush=True)
   if "columns" in names:
     print("\n".join(columns(work, pack, module, places["torch"])))
 

@@ -8,6 +8,7 @@ import ctypes
 import os
 from array import array
 from collections.abc import Sequence
+from operator import add
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, overload
 
 from . import _c
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
   from ._dataset import Dataset
 
 _Bytes = bytes  # which a method hides
-# Where the bytes of each slot are: [(address, size)] as uint64, with the address 0 where a sample lacks the field.
-_Spans = _Bytes
-# The bytes of several fields in one block, the address of its beginning, and the spans of each field.
-_Block = Tuple[_Bytes, int, Dict[str, _Spans]]
+_NONE = (1 << 64) - 1  # where a sample lacks the field
+# The bytes of several fields, and of each field, as uint64, where those of the samples begin in the block, and then where they end.
+_Block = Tuple[_Bytes, Dict[str, _Bytes]]
 # What was read at once is copied as one block, unless more than this lies between two values.
 _MOST_SPARE_BYTES = 64
 
@@ -87,45 +87,53 @@ class Content:
     call(library.batch_view_of, handle, view)
     slots = int(view.slots)
     self.labels = ctypes.string_at(view.labels, 8 * slots) if slots else b""  # int64
-    self._spans: Dict[str, _Spans] = {}
+    self._spans: Dict[str, Tuple[List[int], List[int]]] = {}  # addresses, 0 where there is none, and sizes
     name, spans = _c.text(), (_c.span * slots)()
     for n in range(view.fields if slots else 0):
       call(library.batch_field, handle, n, name)
       field = ctypes.string_at(name.data, name.size)
       call(library.batch_spans, handle, field, spans, slots)
-      self._spans[os.fsdecode(field)] = bytes(spans)
+      numbers = memoryview(spans).cast("B").cast("Q").tolist()
+      self._spans[os.fsdecode(field)] = numbers[::2], numbers[1::2]
 
   def lists(self) -> Tuple[List[int], Dict[str, List[Optional[_Bytes]]]]:
     """(labels, {field: bytes of each slot})."""
-    string_at = ctypes.string_at
-    return (memoryview(self.labels).cast("q").tolist(),
-            {name: [string_at(address, size) if address else None for address, size in _pairs(spans)]
-             for name, spans in self._spans.items()})
+    content, fields = self.block()
+    return memoryview(self.labels).cast("q").tolist(), {name: _values(content, bounds) for name, bounds in fields.items()}
 
   def block(self) -> _Block:
-    pairs = [pair for spans in self._spans.values() for pair in _pairs(spans) if pair[0]]
-    begin = min(pairs, default=(0, 0))[0]
-    size = max([address + size for address, size in pairs], default=0) - begin
-    if size <= sum([size + _MOST_SPARE_BYTES for _, size in pairs]):
-      return ctypes.string_at(begin, size), begin, self._spans
-    return _joined(self.lists()[1])
-
-
-def _pairs(spans: _Spans) -> List[Tuple[int, int]]:
-  numbers = memoryview(spans).cast("Q").tolist()
-  return list(zip(numbers[::2], numbers[1::2]))
+    begin = min([address for addresses, _ in self._spans.values() for address in addresses if address], default=0)
+    fields, end, least = {}, begin, 0
+    for name, (addresses, sizes) in self._spans.items():
+      starts = [address - begin if address else _NONE for address in addresses]
+      fields[name] = array("Q", starts + list(map(add, starts, sizes))).tobytes()
+      end = max(end, *map(add, addresses, sizes))
+      least += sum(sizes) + _MOST_SPARE_BYTES * len(sizes)
+    if end - begin <= least:
+      return ctypes.string_at(begin, end - begin), fields
+    string_at = ctypes.string_at
+    return _joined({name: [string_at(address, size) if address else None for address, size in zip(*spans)] for name, spans in self._spans.items()})
 
 
 def _joined(fields: Dict[str, List[Optional[_Bytes]]]) -> _Block:
-  begin = address = 1
-  spans = {}
+  end, bounds = 0, {}
   for name, values in fields.items():
-    numbers = array("Q")
+    starts, ends = array("Q"), array("Q")
     for value in values:
-      numbers.extend((0, 0) if value is None else (address, len(value)))
-      address += len(value or b"")
-    spans[name] = numbers.tobytes()
-  return b"".join([value for values in fields.values() for value in values if value is not None]), begin, spans
+      starts.append(_NONE if value is None else end)
+      end += len(value or b"")
+      ends.append(end)
+    bounds[name] = (starts + ends).tobytes()
+  return b"".join([value for values in fields.values() for value in values if value is not None]), bounds
+
+
+def _values(content: Any, bounds: _Bytes) -> List[Any]:
+  """Those of a field, as parts of the block's content."""
+  numbers = memoryview(bounds).cast("Q").tolist()
+  starts, ends = numbers[:len(numbers) // 2], numbers[len(numbers) // 2:]
+  if _NONE in starts:
+    return [None if start == _NONE else content[start:end] for start, end in zip(starts, ends)]
+  return [content[start:end] for start, end in zip(starts, ends)]
 
 
 class EncodedBatch:
@@ -174,7 +182,7 @@ class EncodedBatch:
   @property
   def fields(self) -> List[str]:
     """Their names; "image" is the encoded image."""
-    return list(self._block[2])
+    return list(self._block[1])
 
   def bytes(self, field: str = "image") -> List[Optional[_Bytes]]:
     """The bytes of that field of every sample: a list, with None where a sample has none. KeyError for a field that none has.
@@ -183,8 +191,7 @@ class EncodedBatch:
     >>> batch.bytes("txt") == [shardpack.Dataset("shards")[n]["txt"] for n in (5, 3)]
     True
     """
-    block, begin, spans = self._block
-    return [block[address - begin:address - begin + size] if address else None for address, size in _pairs(spans[field])]
+    return _values(self._block[0], self._block[1][field])
 
   def views(self, field: str = "image") -> List[Optional[memoryview]]:
     """The same without a copy, read-only; they keep the batch's bytes.
@@ -192,8 +199,7 @@ class EncodedBatch:
     >>> shardpack.collate(shardpack.Dataset("shards").__getitems__([5, 3])).views()[0].readonly
     True
     """
-    block, begin, spans = memoryview(self._block[0]), self._block[1], self._block[2]
-    return [block[address - begin:address - begin + size] if address else None for address, size in _pairs(spans[field])]
+    return _values(memoryview(self._block[0]), self._block[1][field])
 
   def to(self, framework: str) -> EncodedBatch:
     """The same batch, whose labels are of 'numpy', 'torch', 'jax' or 'tf'."""
