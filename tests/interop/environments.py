@@ -6,7 +6,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 # What the benchmarks have too.
-PEERS = {"streaming": str(HERE.parent.parent / "benchmarks" / "peers" / "requirements-streaming.txt")}
+PEERS = {name: str(HERE.parent.parent / "benchmarks" / "peers" / f"requirements-{name}.txt") for name in ("dali-images", "streaming")}
 
 
 def python_of(name, venv=HERE / "venv"):

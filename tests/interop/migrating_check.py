@@ -3,7 +3,8 @@
 check(program, module, pythons, results): `module` is the folder in which the package is. `pythons`: name -> Python.
 
 A block says what it is in the mark before it: `<!-- run: PAIR, before|after, ENVIRONMENT -->`. It runs in a process of its own, all of
-them in one folder, in the order of the page. What it gives to train() or look(), or has written, is compared.
+them in one folder, in the order of the page. What it gives to train(), detect(), segment() or look(), or has written, is compared. Boxes and label
+maps are those of docs/geometry.md, whose drawings are red where they say 0 and blue where they say 1, however they were moved.
 """
 
 import hashlib
@@ -22,23 +23,41 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(ROOT / "python" / "tests"))
 import example_shards  # noqa: E402  pylint: disable=wrong-import-position
 
-BLOCK = re.compile(r"<!-- run: ([\w-]+), (before|after), (\w+) -->\n```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"<!-- run: ([\w-]+), (before|after), ([\w-]+) -->\n```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 WRITTEN = re.compile(r'shardpack\.Writer\("([\w-]+)"')
 # How far the means of the pixels may lie apart: random crops of few images, so this finds another range or order of values alone.
 MEAN_DISTANCE = 40
+# How many drawings with boxes, and how many with label maps, docs/geometry.md makes.
+SCENES = 40
 # What the page takes for granted, in every process, and at the end what was delivered.
 GIVEN = """
 import atexit, builtins, hashlib, json, multiprocessing, os, pathlib, sys
 sys.path += json.loads(os.environ["BEHIND"])
-batches, seen = [], []
+batches, seen, objects, pixels = [], [], [0, 0, 0], [0, 0, 0, 0]
 def train(images, labels):
-  batches.append((str(images.dtype), list(images.shape[1:]), float(images.numpy().mean()), len(images), [int(label) for label in labels]))
+  if len(labels.shape) > 1:  # shares of classes
+    labels = labels.sum(0)
+  batches.append((str(images.dtype), list(images.shape[1:]), float(images.numpy().mean()), len(images), [float(label) for label in labels]))
+def detect(images, targets):
+  import numpy
+  for image, target in zip(images, targets, strict=True):
+    objects[0] += 1
+    for box, label in zip(target["boxes"].tolist(), target["labels"].tolist(), strict=True):
+      x1, y1, x2, y2 = map(int, box)
+      color = numpy.array([(220, 60, 40), (50, 90, 230)][label % 10]).reshape(3, 1, 1)
+      off = abs(numpy.asarray(image)[:, y1:y2 + 1, x1:x2 + 1].astype(int) - color).sum(0)
+      objects[1 if (off < 100).any() else 2] += 1
+def segment(images, masks):
+  red, masks = images[:, 0] > images[:, 2], masks.reshape(len(images), *images.shape[2:])
+  known = masks != 255
+  for i, count in enumerate((len(images), (red & (masks == 1))[known].sum(), (red | (masks == 1))[known].sum(), (~known).sum())):
+    pixels[i] += int(count)
 def look(image, label):
   seen.append([hashlib.sha256(image).hexdigest(), int(label)])
 def end():
   if multiprocessing.parent_process() is None:
-    print("DELIVERED " + json.dumps({"batches": batches, "seen": sorted(seen)}))
-builtins.train, builtins.look = train, look
+    print("DELIVERED " + json.dumps({"batches": batches, "seen": sorted(seen), "objects": objects, "pixels": pixels}))
+builtins.train, builtins.look, builtins.detect, builtins.segment = train, look, detect, segment
 builtins.samples = [(f"{path.parent.name}/{path.stem}", path.read_bytes(), label)
                     for label, folder in enumerate(sorted(pathlib.Path("photos").iterdir())) for path in sorted(folder.iterdir())]
 atexit.register(end)
@@ -61,6 +80,9 @@ def check(program, module, pythons, results):
     (work / "given" / "sitecustomize.py").write_text(GIVEN)
     environment = {**os.environ, "PYTHONPATH": f"{work / 'given'}:{module}", "SHARDPACK_PACK": str(program), "PYTHONDONTWRITEBYTECODE": "1",
                    "BEHIND": json.dumps([environments.packages(pythons["torch"])]), "TMPDIR": str(work)}
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "geometry.md").read_text(), re.DOTALL | re.MULTILINE)
+    made, trouble = run(pythons["torch"], blocks[0] + next(block for block in blocks if '"scenes"' in block), work, environment)
+    results.add(("migrating", "torch", "", "docs/geometry.md", ""), trouble)
     delivered = {}
     for pair, side, name, code in BLOCK.findall((ROOT / "docs" / "migrating.md").read_text()):
       delivered[pair, side], trouble = run(pythons[name], code, work, environment)
@@ -96,12 +118,21 @@ def trouble_with(pair, side, delivered, work):
     return f"{len(mine['seen'])} images that are not the {len(other['seen'])} of before"
   if other is not None and bool(mine["batches"]) != bool(other["batches"]):
     return "only one side trains"
+  images, found, wrong = mine["objects"]
+  if images and (images != SCENES or found < SCENES or wrong > found / 10 or other is not None and abs(found / other["objects"][1] - 1) > 0.25):
+    return f"{wrong} of {found} boxes of {images} images have no object inside; before: {other and other['objects']}"
+  images, common, either, unknown = mine["pixels"]
+  if images and (images != SCENES or common / either < 0.9 or not unknown):
+    return f"label maps of {images} images agree with them by {common / either:.2f}, {unknown} labels are 255"
   if not mine["batches"]:
     return None
+  mixed = pair.endswith("-mix")
   labels = sorted(label for batch in mine["batches"] for label in batch[4])
-  if labels != sorted(label for _, label in photos(work)):
+  if not mixed and labels != sorted(label for _, label in photos(work)):
     return f"trained on the labels {labels}"
-  if any(count != len(batch_labels) for _, _, _, count, batch_labels in mine["batches"]):
+  if mixed and any(abs(sum(shares) - count) > 1e-3 or len(shares) != 3 for _, _, _, count, shares in mine["batches"]):
+    return f"shares of classes: {[batch[4] for batch in mine['batches']]}"
+  if not mixed and any(count != len(batch_labels) for _, _, _, count, batch_labels in mine["batches"]):
     return "a batch with other numbers of images and of labels"
   if other is not None:
     kinds = [{(dtype, tuple(shape)) for dtype, shape, _, _, _ in each["batches"]} for each in (mine, other)]

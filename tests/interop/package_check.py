@@ -14,7 +14,7 @@ import migrating_check
 import notebook_check
 import suites_check
 
-ENVIRONMENTS = ("datasets", "frameworks", "litdata", "notebook", "readers", "streaming", "suites", "tables", "tensorflow", "torch")
+ENVIRONMENTS = ("augmenters", "dali-images", "datasets", "frameworks", "litdata", "notebook", "readers", "streaming", "suites", "tables", "tensorflow", "torch")
 
 
 def main():

@@ -30,7 +30,7 @@ SUITES = (
     ("Grain", [ROOT / "python/tests/doctest_test.py", "grain"], ("tables",), 4),
     ("HF datasets", [ROOT / "python/tests/doctest_test.py", "hf"], ("datasets",), 4),
     ("TensorFlow", [ROOT / "python/tests/doctest_test.py", "tf"], ("tensorflow",), 4),
-    ("torch", [ROOT / "tests/docs/python_page.py", "torch"], ("torch",), 2),
+    ("torch, pycocotools", [ROOT / "tests/docs/python_page.py", "torch", "coco"], ("torch", "augmenters"), 2),
     ("Grain's own tests", ["grain_suite.py", "data_loader"], ("tables", "suites"), 100),
 )
 RAN = re.compile(r"^Ran (\d+) tests? in", re.MULTILINE)
