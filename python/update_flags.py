@@ -15,6 +15,8 @@ NOT_KEYWORDS = {"json", "progress", "quiet", "help", "version"}
 def kind_of(name, value, meaning):
   if not value:
     return "negatable" if name.startswith("[no-]") else "switch"
+  if value.startswith("["):
+    return "optional"
   if "may be repeated" in meaning:
     return "repeated"
   return "size" if "WxH" in value else "value"

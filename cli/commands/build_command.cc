@@ -7,6 +7,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/out_folder.h"
 #include "cli/commands/packing.h"
+#include "cli/commands/report_page.h"
 #include "cli/commands/summary.h"
 #include "cli/commands/worker_part.h"
 #include "cli/flags/failure.h"
@@ -77,7 +78,7 @@ absl::Status CheckWorkersWords(const CommandLine& line) {
     return absl::InvalidArgumentError(StrCat(
         "--overwrite replaces a whole dataset; a worker's part (", WorkersFlag(line), ") cannot"));
   }
-  for (const std::string flag : {"expect", "strict", "max-skip"}) {
+  for (const std::string flag : {"expect", "strict", "max-skip", "report"}) {
     if (!line.Given(flag)) continue;
     return absl::InvalidArgumentError(
         StrCat("--", flag, " is about the whole dataset, and a worker makes a part of it (",
@@ -176,21 +177,24 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
     if (!allowed.ok()) return Fail(WithCommands(allowed, line), terminal);
   }
   const bool part = line.pack().IsWorker() && !run.report.already_complete;
+  PublishedPage page;
   Results results;
   if (part) {
     SayPart(run, terminal);
     if (line.json) results.Write(PartJson(run));
   } else {
     SaySummary(run, terminal);
+    page = WritePageOf(run.out, line, terminal);
     const std::string identity =
         StrCat("dataset ", IdentityText(run.report.manifest.Identity()), "\n");
-    results.Write(line.json ? SummaryJson(run.report, run.out, run.seconds, run.bytes_in)
+    results.Write(line.json ? SummaryJson(run.report, run.out, run.seconds, run.bytes_in, page)
                             : identity);
   }
   const ManifestCounts& counts = run.report.manifest.counts;
   // What a worker had to leave out is judged by the commit: for whoever started it, it is done.
   const bool lost = !line.pack().IsWorker() && counts.skipped + counts.failed > 0;
-  return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
+  return FinishResults(results, Worse(page.code, lost ? ExitCode::kSkipped : ExitCode::kDone),
+                       terminal);
 }
 
 }  // namespace
@@ -205,13 +209,17 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
     status = CheckOut(flags.out, source);
     if (!status.ok()) return Fail(status, terminal);
   }
+  status = CheckPageOf(flags.out, line, line.arguments);
+  if (!status.ok()) return Fail(status, terminal);
 
   const auto begin = std::chrono::steady_clock::now();
   IoPool pool(line.run.io_depth);
   absl::StatusOr<Prepared> prepared = Prepare(line, pool, terminal);
   if (!prepared.ok()) return Fail(prepared.status(), terminal);
   if (line.arguments.empty()) {
-    status = CheckOut(flags.out, prepared->plan.listing().root);
+    const std::string& root = prepared->plan.listing().root;
+    status = CheckOut(flags.out, root);
+    if (status.ok()) status = CheckPageOf(flags.out, line, {root});
     if (!status.ok()) return Fail(status, terminal);
   }
 

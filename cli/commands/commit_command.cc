@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/report_page.h"
 #include "cli/commands/summary.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/seconds_since.h"
@@ -40,18 +41,20 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
   terminal.Say(
       absl::StrCat(EscapeForTerminal(line.arguments[0]),
                    " is published already, and its files have their sizes; nothing to do"));
+  const PublishedPage page = WritePageOf(line.arguments[0], line, terminal);
   Results results;
   if (line.json) {
     const RunReport report = {.manifest = manifest,
                               .kept_shards = manifest.shards.size(),
                               .already_complete = true,
                               .skips = {}};
-    results.Write(SummaryJson(report, line.arguments[0], SecondsSince(begin), 0));
+    results.Write(SummaryJson(report, line.arguments[0], SecondsSince(begin), 0, page));
   } else {
     results.Write(absl::StrCat("dataset ", identity, "\n"));
   }
   const bool lost = manifest.counts.skipped + manifest.counts.failed > 0;
-  return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
+  return FinishResults(results, Worse(page.code, lost ? ExitCode::kSkipped : ExitCode::kDone),
+                       terminal);
 }
 
 // What a commit may end with when another one publishes the same meanwhile, and removes what this
@@ -73,6 +76,7 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
                     EscapeForTerminal(out), " is not a folder; name the OUT of the workers")),
                 terminal);
   }
+  if (const absl::Status page = CheckPageOf(out, line, {}); !page.ok()) return Fail(page, terminal);
   const absl::StatusOr<Manifest> manifest = Manifest::Read(out);
   if (manifest.ok()) return SayPublished(*manifest, line, terminal);
   if (!absl::IsNotFound(manifest.status()))
@@ -95,12 +99,14 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   const double seconds = SecondsSince(begin);
   const FinishedRun run = {committed->plan, report, out, seconds, 0, /*plan_is_given=*/true};
   SaySummary(run, terminal);
+  const PublishedPage page = WritePageOf(out, line, terminal);
   Results results;
   results.Write(line.json
-                    ? SummaryJson(report, out, seconds, 0)
+                    ? SummaryJson(report, out, seconds, 0, page)
                     : absl::StrCat("dataset ", IdentityText(report.manifest.Identity()), "\n"));
   const bool lost = report.manifest.counts.skipped + report.manifest.counts.failed > 0;
-  return FinishResults(results, lost ? ExitCode::kSkipped : ExitCode::kDone, terminal);
+  return FinishResults(results, Worse(page.code, lost ? ExitCode::kSkipped : ExitCode::kDone),
+                       terminal);
 }
 
 }  // namespace shardpack::cli

@@ -1,15 +1,13 @@
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/report_page.h"
 #include "cli/commands/result_file.h"
 #include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
 #include "cli/flags/given_file.h"
-#include "cli/terminal/progress.h"
-#include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
@@ -24,22 +22,13 @@ using absl::StrCat;
 
 constexpr uint64_t kMaxValidationBytes = uint64_t{64} << 20;
 
-// Of the dataset, as a person would call it.
-std::string NameOf(const std::vector<std::string>& paths) {
-  std::filesystem::path name(paths[0]);
-  if (!name.has_filename()) name = name.parent_path();
-  std::string text = name.filename().string();
-  if (text.empty() || text == "." || text == "..") text = paths[0];
-  return paths.size() == 1 ? text : StrCat(text, " and ", paths.size() - 1, " more");
-}
-
 absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal) {
   const LookFlags& flags = line.look();
   if (flags.out.empty())
     return InvalidArgumentError("where does the page go? pack report OUT -o report.html");
   RETURN_IF_ERROR(CheckResultFile("-o", flags.out, line.arguments));
   ReportOptions options;
-  options.name = NameOf(line.arguments);
+  options.name = DatasetName(line.arguments);
   options.thumbs = flags.thumbs;
   options.max_bytes = flags.max_bytes;
   options.near = flags.near;
@@ -63,20 +52,7 @@ absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal
   }
   RETURN_IF_ERROR(dataset.status());
   if (dataset->manifest() != nullptr) options.folder = line.arguments[0];
-  NearProgress counts;
-  Progress progress(terminal);
-  progress.Watch([&] {
-    ProgressView view;
-    view.stage = flags.near ? "hashing" : "looking";
-    view.done = counts.done;
-    view.total = counts.total;
-    view.bytes_in = counts.bytes;
-    view.errors = counts.bad;
-    return view;
-  });
-  absl::StatusOr<DatasetReport> report = MakeReport(*dataset, options, counts, StopSignal());
-  progress.End();
-  return report;
+  return MakePage(*dataset, options, terminal);
 }
 
 }  // namespace

@@ -30,13 +30,6 @@ constexpr size_t kShownClasses = 8;
 constexpr size_t kShownSkips = 3;
 constexpr size_t kShownPartSkips = 10;
 
-// "packed    9,998 of 10,000": aligns the text after the first word.
-void SayRow(std::string_view word, std::string_view text, Terminal& terminal) {
-  std::string padded(word);
-  padded.resize(std::max<size_t>(10, padded.size() + 1), ' ');
-  terminal.Say(StrCat(terminal.Styled(Style::kBold, padded), std::string(text)));
-}
-
 uint64_t ShardBytes(const Manifest& manifest) {
   uint64_t bytes = 0;
   for (const ManifestShard& shard : manifest.shards) bytes += shard.bytes;
@@ -271,6 +264,12 @@ std::string HowToLookAgain(const FinishedRun& run, bool tree) {
 
 }  // namespace
 
+void SayRow(std::string_view word, std::string_view text, Terminal& terminal) {
+  std::string padded(word);
+  padded.resize(std::max<size_t>(10, padded.size() + 1), ' ');
+  terminal.Say(StrCat(terminal.Styled(Style::kBold, padded), std::string(text)));
+}
+
 void SaySummary(const FinishedRun& run, Terminal& terminal) {
   if (!run.report.notice.empty()) terminal.Warn(run.report.notice);
   WarnOfMixedFields(run, terminal);
@@ -332,7 +331,7 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
 }
 
 std::string SummaryJson(const RunReport& report, const std::string& out, double seconds,
-                        uint64_t bytes_in) {
+                        uint64_t bytes_in, const PublishedPage& page) {
   const Manifest& manifest = report.manifest;
   nlohmann::json json = {{"schema", "shardpack.build/1"},
                          {"dataset", IdentityText(manifest.Identity())},
@@ -353,6 +352,7 @@ std::string SummaryJson(const RunReport& report, const std::string& out, double 
     json["seed"] = std::strtoull(seed->second.c_str(), nullptr, 10);
   }
   AddRun(report, out, seconds, bytes_in, &json);
+  page.AddTo(json);
   return json.dump() + "\n";
 }
 

@@ -1,7 +1,7 @@
 // Summary: the result of a build, for people (stderr) and for programs (one JSON object).
 //
 //   SaySummary(run, terminal);
-//   results.Write(SummaryJson(report, "OUT", seconds, bytes_read));       // schema "shardpack.build/1"
+//   results.Write(SummaryJson(report, "OUT", seconds, bytes_read, page));  // schema "shardpack.build/1"
 //
 // Lifetime: borrows during the call.
 // Thread-safety: pure except for the terminal.
@@ -10,7 +10,9 @@
 #define SHARDPACK_CLI_COMMANDS_SUMMARY_H_
 
 #include <string>
+#include <string_view>
 
+#include "cli/commands/report_page.h"
 #include "cli/terminal/terminal.h"
 #include "converters/building/build.h"
 #include "converters/planning/plan.h"
@@ -27,9 +29,11 @@ struct FinishedRun {
   bool part = false;           // a worker's
 };
 
+// "packed    9,998 of 10,000": aligns the text after the first word.
+void SayRow(std::string_view word, std::string_view text, Terminal& terminal);
 void SaySummary(const FinishedRun& run, Terminal& terminal);
 std::string SummaryJson(const RunReport& report, const std::string& out, double seconds,
-                        uint64_t bytes_in);
+                        uint64_t bytes_in, const PublishedPage& page);
 
 // Prints the result of a worker's part, which has no manifest yet.
 void SayPart(const FinishedRun& run, Terminal& terminal);

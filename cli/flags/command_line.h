@@ -46,6 +46,7 @@ struct PackFlags {
   bool dry_run = false;
   OutputOptions output;  // fsync: see RunFlags; worker: see WorkerOf
   double max_skip = 0.01;
+  std::optional<std::string> report;  // of --report; empty: the name is up to us
   WorkerFlags worker;
   std::string slurm_folder, k8s_folder;  // only for plan, as `tasks`
   uint64_t tasks = 0;                    // 0: as many as there are shards, up to a limit

@@ -44,7 +44,7 @@ std::string ZshText(std::string_view text) {
 std::string ZshAction(const Flag& flag) {
   const std::string value(flag.value);
   if (IsFolder(flag)) return StrCat(":", value, ":_files -/");
-  if (IsFile(flag)) return StrCat(":", value, ":_files");
+  if (IsFile(flag)) return StrCat(flag.kind == FlagKind::kOptional ? "::" : ":", value, ":_files");
   const std::vector<std::string> allowed = AllowedValues(flag);
   if (!allowed.empty()) return StrCat(":value:(", absl::StrJoin(allowed, " "), ")");
   return StrCat(":", ZshText(value), ": ");
@@ -143,6 +143,7 @@ std::string FishCompletions() {
       const std::vector<std::string> allowed = AllowedValues(*flag);
       std::string value;
       if (!flag->value.empty()) value = IsFolder(*flag) || IsFile(*flag) ? " -r -F" : " -x";
+      if (flag->kind == FlagKind::kOptional) value = " -F";
       if (!allowed.empty()) StrAppend(&value, " -a '", absl::StrJoin(allowed, " "), "'");
       if (IsFolder(*flag)) value = " -x -a '(__fish_complete_directories)'";
       StrAppend(&out, "complete -c pack -n '", when, "' -l ", std::string(flag->name),

@@ -216,6 +216,23 @@ Status StoreThumbs(Text text, Line& line) {
   return absl::OkStatus();
 }
 
+// Another ending is refused, because the word after --report may have been meant for something
+// else.
+Status StoreReport(Text text, Line& line) {
+  std::optional<std::string>& report = line.pack().report;
+  if (text == "false") {  // of a config file
+    report.reset();
+  } else if (text.empty() || text == "true") {
+    report = "";
+  } else if (text.ends_with(".html") || text.ends_with(".htm")) {
+    report = text;
+  } else {
+    return absl::InvalidArgumentError(
+        "expected a name that ends in .html; without one, give --report last");
+  }
+  return absl::OkStatus();
+}
+
 Status StorePageBytes(Text text, Line& line) {
   const absl::StatusOr<uint64_t> bytes = ParseSize(text);
   if (!bytes.ok() || *bytes < 100'000 || *bytes > 1'000'000'000)
@@ -314,6 +331,7 @@ constexpr auto kSwitch = FlagKind::kSwitch;
 constexpr auto kNegatable = FlagKind::kNegatable;
 constexpr auto kValue = FlagKind::kValue;
 constexpr auto kRepeated = FlagKind::kRepeated;
+constexpr auto kOptional = FlagKind::kOptional;
 constexpr Verb kValidate = Verb::kValidate, kRepair = Verb::kRepair, kBench = Verb::kBench;
 
 // clang-format off
@@ -377,6 +395,9 @@ constexpr Flag kFlags[] = {
     {"sha256", 0, kSwitch, "", "", nullptr, "Output", kMaking, false,
      "also write SHA256SUMS",
      [](Text t, Line& l) { return KeepSwitch(t, &Request(l).plan.sha256); }},
+    {"report", 0, kOptional, "FILE", "OUT-report.html", nullptr, "Output", kPublishing, false,
+     "also write a page that shows the dataset once it is published, as pack report",
+     StoreReport},
 
     // Input
     {"input-format", 0, kValue, "auto|folder|list|csv|tsv|jsonl|coco|archive|dataset", "auto", nullptr, "Input", kPacking, false,

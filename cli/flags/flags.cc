@@ -53,7 +53,11 @@ std::string Spelling(const Flag& flag, bool with_letter) {
     text = flag.letter != 0 ? absl::StrCat("-", std::string(1, flag.letter), ", ") : "    ";
   absl::StrAppend(&text, "--", flag.kind == FlagKind::kNegatable ? "[no-]" : "",
                   std::string(flag.name));
-  if (!flag.value.empty()) absl::StrAppend(&text, " ", ValueWord(flag));
+  if (flag.kind == FlagKind::kOptional) {
+    absl::StrAppend(&text, " [", ValueWord(flag), "]");
+  } else if (!flag.value.empty()) {
+    absl::StrAppend(&text, " ", ValueWord(flag));
+  }
   return text;
 }
 

@@ -27,6 +27,7 @@ enum class FlagKind : uint8_t {
   kNegatable,  // --name and --no-name
   kValue,      // --name VALUE; the last one wins
   kRepeated,   // --name VALUE, any number of times
+  kOptional,   // --name and --name VALUE; the value of the first is empty
 };
 
 inline constexpr std::string_view kFirst = "(first)";

@@ -133,10 +133,17 @@ absl::Status UnknownFlag(const std::string& word, const CommandLine& line) {
 }
 
 // CLI11 takes the word after `--flag=` for the value that is missing there; it is the empty one.
-std::vector<std::string> WithEmptyValues(const std::vector<std::string>& words) {
+// And it swallows a "--" after a flag whose optional value is missing.
+std::vector<std::string> WithEmptyValues(const std::vector<std::string>& words, Verb verb) {
+  const auto swallows = [&](const std::string& word) {
+    const size_t end = word.ends_with('=') ? word.size() - 1 : word.size();
+    const Flag* flag = word.starts_with("--") ? FindFlag(verb, word.substr(2, end - 2)) : nullptr;
+    return flag != nullptr && flag->kind == FlagKind::kOptional;
+  };
   std::vector<std::string> split;
   for (auto word = words.begin(); word != words.end(); ++word) {
     if (*word == "--") {
+      if (word != words.begin() && swallows(word[-1])) split.push_back(*word);
       split.insert(split.end(), word, words.end());
       break;
     }
@@ -149,7 +156,7 @@ std::vector<std::string> WithEmptyValues(const std::vector<std::string>& words) 
 
 // Lets CLI11 parse the words with the flags of the verb.
 absl::Status Split(const std::vector<std::string>& typed, CommandLine* line, Values* values) {
-  const std::vector<std::string> words = WithEmptyValues(typed);
+  const std::vector<std::string> words = WithEmptyValues(typed, line->verb);
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
@@ -162,7 +169,10 @@ absl::Status Split(const std::vector<std::string>& typed, CommandLine* line, Val
       if (flag->kind == FlagKind::kNegatable) names += StrCat(",!--no-", std::string(flag->name));
       options[flag] = app.add_flag(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     } else {
-      options[flag] = app.add_option(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      CLI::Option* option =
+          app.add_option(names)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      if (flag->kind == FlagKind::kOptional) option->expected(0, 1);
+      options[flag] = option;
     }
   }
   app.add_option("arguments", line->arguments)->allow_extra_args();
@@ -194,7 +204,7 @@ absl::Status Split(const std::vector<std::string>& typed, CommandLine* line, Val
 // How the value of a flag refers to files; nullopt if it does not.
 std::optional<PathUse> UseOf(const Flag& flag) {
   if (flag.name == "out") return PathUse::kWritesFolder;
-  if (flag.name == "write") return PathUse::kWritesFile;
+  if (flag.name == "write" || flag.name == "report") return PathUse::kWritesFile;
   if (flag.value == "FILE") return PathUse::kReadsFile;
   for (const std::string_view word : {"DIR", "FILE", "SRC", "DATASET", "PATH"}) {
     if (flag.value.find(word) != std::string_view::npos) return PathUse::kReads;

@@ -133,6 +133,26 @@ TEST(Parse, AnEmptyValueDoesNotTakeTheNextWord) {
   EXPECT_NE(Refusal({"photos", "--seed=", "7"}), "");
 }
 
+TEST(Parse, AnOptionalValueMayBeMissing) {
+  EXPECT_FALSE(Parsed({"photos"}).pack().report.has_value());
+  for (const Words& words :
+       {Words{"photos", "--report"}, Words{"photos", "--report", "--seed", "2"},
+        Words{"photos", "--report="}, Words{"--report", "--", "photos"}}) {
+    const CommandLine line = Parsed(words);
+    EXPECT_EQ(line.pack().report, "");
+    EXPECT_EQ(line.arguments, Words{"photos"});
+  }
+  for (const Words& words :
+       {Words{"photos", "--report", "a.html"}, Words{"--report=a.html", "photos"},
+        Words{"--report", "--report", "a.html", "photos"}}) {
+    EXPECT_EQ(Parsed(words).pack().report, "a.html");
+  }
+  for (const char* flag : {"--report", "--report=", "--report=a.html"})
+    EXPECT_EQ(Parsed({flag, "--", "-photos"}).arguments, Words{"-photos"}) << flag;
+  EXPECT_NE(Refusal({"--report", "photos"}).find("ends in .html"), std::string::npos);
+  EXPECT_NE(Refusal({"photos", "--report", "s3://a/b.html"}), "");
+}
+
 TEST(Parse, AnOldNameIsStillAccepted) {
   for (const char* name : {"--fields", "--sidecars"}) {
     const CommandLine line = Parsed({"photos", name, "json,png:mask"});

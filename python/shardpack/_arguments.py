@@ -26,6 +26,8 @@ def words(verb: str, flags: Mapping[str, Any], without: Iterable[str] = ()) -> l
       raise OptionError(f"pack {verb} has no flag '{keyword}'{nearest(keyword, names)}")
     elif known[name] in ("switch", "negatable"):
       typed += _switch(name, _flag(keyword, value), known[name] == "negatable")
+    elif known[name] == "optional" and isinstance(value, bool):
+      typed += _switch(name, value, False)
     else:
       typed += [f"--{name}=".encode() + text for text in _values(keyword, value, known[name])]
   return typed

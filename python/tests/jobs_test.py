@@ -122,6 +122,10 @@ class JobsTest(unittest.TestCase):
     news = []
     report = shardpack.report(self.out, self.out + ".html", thumbs=2, near=True, progress=news.append)
     self.assertEqual((report.ok, report.damaged, report.bytes), (True, False, os.path.getsize(self.out + ".html")))
+    for given, name in ((True, self.out + "-again-report.html"), (self.out + "-page.html", self.out + "-page.html")):
+      again = shardpack.convert(self.out, self.out + "-again", format="tfrecord", report=given)
+      self.assertEqual((again.ok, again.as_dict["report"]["out"], again.as_dict["report"]["bytes"]), (True, name, os.path.getsize(name)))
+    self.assertNotIn("report", shardpack.convert(self.out, self.out + "-again", format="tfrecord", report=False).as_dict)
     with self.assertRaisesRegex(shardpack.PackError, "does not exist"):
       shardpack.stats("/nowhere")
     with self.assertRaisesRegex(TypeError, "has no flag 'nearby'"):

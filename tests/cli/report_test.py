@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+import resource
 import shutil
 import warnings
 
@@ -44,6 +45,7 @@ class ReportTest(command.PackTest):
         self.assertEqual(picture.size, (int(element.get("width")), int(element.get("height"))))
     policy = [meta.get("content") for meta in tree.iter("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
     self.assertEqual(["default-src 'none'; img-src data:; style-src 'unsafe-inline'"], policy)
+    self.assert_accessible(tree)
     return tree
 
   def section(self, tree, name):
@@ -57,6 +59,27 @@ class ReportTest(command.PackTest):
   def table(self, element):
     return [[self.text(cell) for cell in row if cell.tag in ("th", "td")] for row in element.iter("tr")]
 
+  def assert_accessible(self, tree):
+    """What axe would look for first."""
+    self.assertEqual("en", tree.get("lang"))
+    self.assertTrue(self.text(tree.find("head/title")))
+    self.assertEqual(1, len(list(tree.iter("main"))))
+    levels = [int(element.tag[1]) for element in tree.iter() if element.tag in ("h1", "h2", "h3")]
+    self.assertEqual(1, levels[0])
+    self.assertTrue(all(after <= before + 1 for before, after in zip(levels, levels[1:])), levels)
+    ids = [element.get("id") for element in tree.iter() if element.get("id")]
+    self.assertEqual(len(ids), len(set(ids)))
+    for element in tree.iter():
+      name = str(element.tag).rpartition("}")[2]
+      if element.get("aria-labelledby"):
+        self.assertIn(element.get("aria-labelledby"), ids)
+      if name == "th":
+        self.assertIn(element.get("scope"), ("col", "row"))
+      if name == "svg":
+        self.assertTrue(element.get("aria-label") or element.get("aria-hidden") == "true")
+      if element.get("role") == "region":  # what scrolls is reached by keyboard, and has a name
+        self.assertTrue(element.get("aria-label") and element.get("tabindex") == "0")
+
   def test_shows_what_stats_counts(self):
     self.source(count=30, classes=("cat", "dog", "ship"))
     self.write("src/cat/broken.jpg", b"")
@@ -68,7 +91,8 @@ class ReportTest(command.PackTest):
       self.assertEqual([str(each["splits"]["train"]), str(each["splits"]["val"]), str(each["samples"])], rows[each["name"]][:3])
     self.assertIn(stats["dataset"], self.text(tree.find("body")))
     self.assertIn("broken.jpg", self.text(self.section(tree, "skipped")))
-    self.assertEqual(4, len(list(self.section(tree, "sizes").iter("{http://www.w3.org/2000/svg}svg"))))
+    self.assertEqual(4, len(list(self.section(tree, "sizes").iter("figure"))))
+    self.assertIn("Width in pixelsthe same for all images: 40", self.text(self.section(tree, "sizes")))
     pictures = list(self.section(tree, "pictures").iter("img"))
     self.assertEqual(3 * 8 + 1, len(pictures))  # and their mean
     keys = {row["key"] for row in self.rows("out")}
@@ -220,6 +244,82 @@ class ReportTest(command.PackTest):
       for color, least in ((text, 4.5), (soft, 4.5), (alert, 4.5), (bar, 3)):
         low, high = sorted((luminance(back), luminance(color)))
         self.assertGreaterEqual((high + 0.05) / (low + 0.05), least, (back, color))
+
+
+class PublishedPage(command.PackTest):
+  """--report of build, convert and commit."""
+
+  def page_of(self, out):
+    self.pack("report", out, "-o", "by-hand.html")
+    return (self.folder / "by-hand.html").read_bytes()
+
+  def test_the_page_and_nothing_else(self):
+    self.source(count=12)
+    self.pack("src", "-o", "plain")
+    said = self.pack("src", "-o", "out/", "--report")
+    self.assertIn("report    out-report.html", said.stderr)
+    self.assertEqual(self.contents("plain"), self.contents("out"))
+    self.assertEqual(self.page_of("out"), (self.folder / "out-report.html").read_bytes())
+    self.assertEqual(["by-hand.html", "out", "out-report.html", "plain", "src"], sorted(path.name for path in self.folder.iterdir()))
+    # Of a dataset that is complete already, as of one that has just been made.
+    (self.folder / "out-report.html").unlink()
+    self.assertIn("nothing to do", self.pack("src", "-o", "out", "--report", "named.html").stderr)
+    self.assertEqual(self.page_of("out"), (self.folder / "named.html").read_bytes())
+    done = json.loads(self.pack("convert", "out", "--report=b.html", "-o", "records", "-f", "tfrecord", "--json").stdout)
+    self.assertEqual({"out": "b.html", "bytes": (self.folder / "b.html").stat().st_size}, done["report"])
+    self.assertNotIn("report", json.loads(self.pack("convert", "out", "-o", "records", "-f", "tfrecord", "--json").stdout))
+
+  def test_the_commit_writes_it(self):
+    self.source(count=12)
+    self.pack("plan", "src", "--shards", "2", "--write", "plan")
+    for part in ("1/2", "2/2"):
+      refused = self.pack("build", "--plan", "plan", "-o", "out", "--worker", part, "--report", expect=2)
+      self.assertIn("give it to pack commit", refused.stderr)
+      self.pack("build", "--plan", "plan", "-o", "out", "--worker", part)
+    for _ in range(2):  # published now, and already
+      done = json.loads(self.pack("commit", "out", "--json", "--report").stdout)
+      self.assertEqual((self.folder / "out-report.html").stat().st_size, done["report"]["bytes"])
+    self.pack("build", "--plan", "plan", "-o", "again", "--report", "--overwrite")
+    self.assertTrue((self.folder / "again-report.html").exists())
+
+  def test_what_goes_wrong_leaves_the_dataset(self):
+    self.source(count=12)
+    self.pack("src", "-o", "plain", "--samples-per-shard", "1")
+    # The page needs more bytes than a file may have here; no shard does.
+    size = max(path.stat().st_size for path in (self.folder / "plain").iterdir())
+    self.assertLess(size, len(self.page_of("plain")))
+    limits = [(resource.RLIMIT_FSIZE, size + 1000)]
+    failed = self.pack("src", "-o", "out", "--samples-per-shard", "1", "--json", "--report", expect=6, limits=limits)
+    summary, error = map(json.loads, failed.stdout.splitlines())
+    self.assertEqual((None, 12, 6), (summary["report"], summary["counts"]["packed"], error["code"]))
+    self.assertEqual(self.contents("plain"), self.contents("out"))
+    self.assertEqual([], [path.name for path in self.folder.iterdir() if "report" in path.name])
+    self.assertIn("out is published", failed.stderr)
+    typed = re.search(r"(?m)^  \S*pack (.*)$", failed.stderr).group(1).split()
+    self.pack(*typed)
+    self.assertTrue((self.folder / "out-report.html").exists())
+    # A page that is written leaves the exit code of the build.
+    self.write("src/cat/broken.jpg", b"")
+    self.pack("src", "-o", "skipped", "--max-skip", "10%", "--report", expect=3)
+    self.assertIn("broken.jpg", (self.folder / "skipped-report.html").read_text())
+
+  def test_where_it_may_go(self):
+    self.source(count=4)
+    for place, why in (("out/page.html", "lies in the dataset"), ("src/page.html", "lies in the source"), ("nowhere/page.html", "no folder nowhere"),
+                       ("src", "ends in .html")):
+      self.assertIn(why, self.pack("src", "-o", "out", "--report", place, expect=2).stderr)
+      self.assertFalse((self.folder / "out").exists(), place)
+    # What could be meant for something else is no name.
+    self.assertIn("ends in .html", self.pack("--report", "src", "-o", "out", expect=2).stderr)
+    self.write("out-report.html", b"<!DOCTYPE html><title>mine</title>")
+    self.assertIn("no page of pack report", self.pack("src", "-o", "out", "--report", expect=5).stderr)
+    self.assertFalse((self.folder / "out").exists())
+    self.assertEqual(b"<!DOCTYPE html><title>mine</title>", (self.folder / "out-report.html").read_bytes())
+    self.pack("src", "-o", "out", "--report", "out-report.html")  # that is typed
+    self.write("pack.toml", b"report = true\n")
+    (self.folder / "out-report.html").unlink()
+    self.pack("src", "-o", "out", "--config", "pack.toml")
+    self.assertTrue((self.folder / "out-report.html").exists())
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ using namespace report_sections;  // NOLINT: these are its parts
 
 // Nothing may be loaded and no script run, whatever the names in the page.
 constexpr char kPolicy[] = "default-src 'none'; img-src data:; style-src 'unsafe-inline'";
+constexpr char kGenerator[] = "pack report";
 // Room for the words above the pictures, and for their mean.
 constexpr uint64_t kReserveBytes = 8192;
 
@@ -36,6 +37,7 @@ std::string Written(const auto& write) {
 void WriteTop(HtmlWriter& page, const std::string& name) {
   page.Open("head");
   page.Empty("meta", {{"charset", "utf-8"}});
+  page.Empty("meta", {{"name", "generator"}, {"content", kGenerator}});
   page.Empty("meta", {{"http-equiv", "Content-Security-Policy"}, {"content", kPolicy}});
   page.Empty("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
   page.Element("title", absl::StrCat(name.empty() ? "dataset" : Shortened(name), " - shardpack"));
@@ -166,6 +168,13 @@ absl::StatusOr<DatasetReport> MakeReport(const Dataset& dataset, const ReportOpt
                                          NearProgress& progress, const std::atomic<int>& stop) {
   tbb::task_arena arena(options.jobs > 0 ? options.jobs : AvailableCores());
   return arena.execute([&] { return Make(dataset, options, progress, stop); });
+}
+
+bool IsReport(std::string_view beginning) {
+  const std::string mark = Written([](HtmlWriter& page) {
+    page.Empty("meta", {{"name", "generator"}, {"content", kGenerator}});
+  });
+  return beginning.substr(0, 1024).find(mark) != beginning.npos;
 }
 
 absl::StatusOr<DatasetReport> MakeReportOfManifest(const Manifest& manifest, const std::string& why,

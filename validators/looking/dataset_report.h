@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "formats/core/manifest.h"
@@ -52,6 +53,9 @@ absl::StatusOr<DatasetReport> MakeReport(const Dataset& dataset, const ReportOpt
 // Of a dataset that cannot be opened: what the manifest says, and why.
 absl::StatusOr<DatasetReport> MakeReportOfManifest(const Manifest& manifest, const std::string& why,
                                                    const ReportOptions& options);
+
+// Whether a file that begins so is such a page. The first 1024 bytes tell.
+bool IsReport(std::string_view beginning);
 
 }  // namespace shardpack
 

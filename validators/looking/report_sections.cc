@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "formats/core/class_name.h"
 #include "formats/io/escape.h"
 #include "validators/looking/svg_charts.h"
@@ -73,17 +74,21 @@ std::vector<const ClassStats*> ShownClasses(const DatasetStats& stats) {
 
 void WriteClassRow(HtmlWriter& page, const std::string& name, const ClassStats& each,
                    const DatasetStats& stats, uint64_t most, bool with_splits) {
+  const auto share_of = [](uint64_t samples, uint64_t all) {
+    return static_cast<double>(samples) / static_cast<double>(std::max<uint64_t>(1, all));
+  };
   page.Open("tr");
   page.Element("th", name, {{"scope", "row"}});
-  for (size_t split = 0; split < stats.splits.size() && with_splits; ++split)
+  std::vector<double> parts;
+  for (size_t split = 0; split < stats.splits.size() && with_splits; ++split) {
     page.Element("td", Whole(each.by_split[split]));
+    parts.push_back(share_of(each.by_split[split], most));
+  }
+  if (!with_splits) parts.push_back(share_of(each.samples, most));
   page.Element("td", Whole(each.samples));
-  const double samples = static_cast<double>(each.samples);
-  page.Element("td", absl::StrFormat(
-                         "%.2f %%", 100 * samples /
-                                        static_cast<double>(std::max<uint64_t>(1, stats.samples))));
+  page.Element("td", absl::StrFormat("%.2f %%", 100 * share_of(each.samples, stats.samples)));
   page.Open("td");
-  WriteBar(page, samples / static_cast<double>(std::max<uint64_t>(1, most)));
+  WriteBar(page, parts);
   page.Close();
   page.Close();
   page.NewLine();
@@ -303,7 +308,9 @@ void WriteClasses(HtmlWriter& page, const DatasetStats& stats) {
   std::vector<std::string> heads = {"class"};
   for (size_t split = 0; split < stats.splits.size() && with_splits; ++split)
     heads.push_back(NamedOr(stats.splits[split].name, "(no name)"));
-  for (const char* head : {"samples", "share", ""}) heads.emplace_back(head);
+  for (const char* head : {"samples", "share"}) heads.emplace_back(head);
+  // The parts of the bars.
+  heads.push_back(with_splits ? absl::StrJoin(heads.begin() + 1, heads.end() - 2, " + ") : "");
   uint64_t most = stats.unlabelled.samples;
   for (const ClassStats& each : stats.classes) most = std::max(most, each.samples);
   OpenTable(page, "Samples of each class");

@@ -65,8 +65,14 @@ void WriteHistogram(HtmlWriter& page, const ChartTitle& title, const Distributio
     page.Close();
     return;
   }
+  if (values.At(0) == values.At(100)) {
+    page.Element("p", StrCat("the same for all images: ", format(values.At(0))));
+    page.Close();
+    return;
+  }
   const uint64_t most = *std::max_element(values.counts.begin(), values.counts.end());
   page.Open("svg", {{"viewBox", StrCat("0 0 ", Number(kWidth), " ", Number(kHeight))},
+                    {"preserveAspectRatio", "none"},
                     {"role", "img"},
                     {"aria-label",
                      StrCat("Histogram of ", name, ": from ", format(values.At(0)), " to ",
@@ -91,12 +97,18 @@ void WriteHistogram(HtmlWriter& page, const ChartTitle& title, const Distributio
   page.NewLine();
 }
 
-void WriteBar(HtmlWriter& page, double share) {
+void WriteBar(HtmlWriter& page, std::span<const double> shares) {
   page.Open("svg", {{"class", "line"},
                     {"viewBox", StrCat("0 0 ", Number(kBarWidth), " ", Number(kBarHeight))},
+                    {"preserveAspectRatio", "none"},
                     {"aria-hidden", "true"}});
-  const double width = std::clamp(share, 0.0, 1.0) * kBarWidth;
-  if (share > 0) WriteRect(page, 0, 0, std::max(1.0, width), kBarHeight);
+  double left = 0;
+  for (const double share : shares) {
+    const double width = std::clamp(share, 0.0, 1.0) * kBarWidth;
+    // What is there is seen, and so is where it ends.
+    WriteRect(page, left, 0, share > 0 ? std::max(1.0, width - 1) : 0, kBarHeight);
+    left += width;
+  }
   page.Close();
 }
 

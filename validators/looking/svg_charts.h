@@ -1,7 +1,7 @@
 // WriteHistogram, WriteBar: charts as inline SVG, each with a table of its numbers.
 //
 //   WriteHistogram(page, {.title = "Width", .unit = "pixels"}, stats.width, FormatWhole);
-//   WriteBar(page, 0.25);
+//   WriteBar(page, {{0.25, 0.05}});
 //
 // Colours come from the page's style sheet (classes "bar", "axis"); no meaning is in a colour
 // alone.
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,13 @@ struct ChartTitle {
   std::string title, unit;
 };
 
-// The numbers of the table are the quantiles.
+// The numbers of the table are the quantiles. No chart of a single value.
 void WriteHistogram(HtmlWriter& page, const ChartTitle& title, const Distribution& values,
                     const std::function<std::string(double)>& format);
 
-// A bar in a line, `share` (0 to 1) of the width; the number stands beside it in the page.
-void WriteBar(HtmlWriter& page, double share);
+// A bar in a line, whose parts are `shares` (of 1 in all) of the width, in shades of their own; the
+// numbers stand beside it in the page.
+void WriteBar(HtmlWriter& page, std::span<const double> shares);
 
 }  // namespace shardpack
 
