@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Headless Chromium opens the page of `pack report`.
 
-  sudo apt-get install chromium     # or ./bazelw build --config=browser //cli:pack
+  tests/interop/browser     # installs it, and runs this
   tests/interop/report_check.py [--pack FILE] [--shots FOLDER]
 
 In light, dark, on paper and 360 pixels wide: nothing is requested, nothing is said on the console, every picture is
 decoded, nothing is wider than the screen, and the numbers are those of `pack stats --json`. Screenshots go to --shots.
+The picture of a report in README.md looks like a report of today.
 The last line is `N passed, N failed`.
 """
 
@@ -21,6 +22,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "docs"))
+import update_readme_pictures  # noqa: E402  pylint: disable=wrong-import-position
 # What the page has become, written down by a copy of it with this at its end and without its policy, which allows no script.
 PROBE = """<script>addEventListener("load", () => {
   const images = [...document.images];
@@ -63,7 +66,7 @@ def main():
   parser.add_argument("--pack", type=pathlib.Path, default=ROOT / "bazel-bin/cli/pack")
   parser.add_argument("--shots", type=pathlib.Path)
   options = parser.parse_args()
-  program = shutil.which("chromium") or sys.exit("there is no chromium: sudo apt-get install chromium")
+  program = shutil.which("chromium") or sys.exit("there is no chromium: tests/interop/browser installs it")
   passed, failed = 0, []
 
   def check(what, good):
@@ -120,6 +123,12 @@ def main():
       check(f"a screenshot, {what}", (shots / f"{what}.png").stat().st_size > 10_000)
     browser.run(page, f"--print-to-pdf={shots / 'print.pdf'}", "--no-pdf-header-footer")
     pdf = (shots / "print.pdf").read_bytes()
+    import PIL.Image, PIL.ImageChops, PIL.ImageStat  # pylint: disable=import-outside-toplevel,multiple-imports
+    (folder / "readme").mkdir()
+    shown = update_readme_pictures.screenshot(update_readme_pictures.make_page(options.pack.resolve(), folder / "readme"), folder)
+    with PIL.Image.open(ROOT / "docs/pictures/readme/report.png") as picture:
+      off = sum(PIL.ImageStat.Stat(PIL.ImageChops.difference(shown, picture.convert("RGB"))).mean) / 3
+    check(f"the picture of README.md is {off:.1f} levels off: docs/update_readme_pictures.py makes it again", off < 8)
     check("it prints whole", pdf.startswith(b"%PDF") and len(re.findall(rb"/Type\s*/Page\b", pdf)) >= 2)
   print(f"{passed} passed, {len(failed)} failed")
   return 1 if failed else 0
