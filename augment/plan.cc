@@ -64,7 +64,8 @@ bool AugmentPlan::MayWarp() const {
 
 void AugmentPlan::Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
                        SampleProgram& program) const {
-  program.operations.clear();
+  program.operations.erase(program.operations.begin(),
+                           program.operations.end());  // keeps its memory
   for (const PlanStep& step : steps_) step.Draw(sample, width, height, program);
 }
 

@@ -89,7 +89,7 @@ absl::StatusOr<SampleGeometry> BatchDecoder::GeometryOf(Bytes encoded, const Ima
     const std::array<double, 6> m = SourceOf(warp, made.width, made.height);
     const auto forward = Inverse({m[0], m[1], m[2], m[3], m[4], m[5]});
     if (!forward) return absl::InternalError("a warp cannot be inverted");  // limits forbid it
-    geometry.warps.push_back(*forward);
+    if (options_.keep_warps) geometry.warps.push_back(*forward);
     geometry.affine = Then(geometry.affine, *forward);
   }
   return geometry;

@@ -37,6 +37,7 @@ struct BatchDecoderOptions {
   PixelPipelineOptions pixels = {};
   AugmentPlan augment = {};
   uint64_t seed = 0;
+  bool keep_warps = false;  // in SampleGeometry, where fields move with them
 };
 
 class BatchDecoder {

@@ -74,7 +74,8 @@ struct SampleGeometry {
   Crop crop;
   // From the image as displayed to the pixels, warps included, in edge coordinates.
   Affine affine;
-  std::vector<Affine> warps = {};  // one after the other, after crop and flip
+  // One after the other, after crop and flip; of a loader without decode_fields none.
+  std::vector<Affine> warps = {};
 };
 
 // One of LoaderOptions::decode_fields.

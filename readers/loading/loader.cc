@@ -81,10 +81,11 @@ absl::StatusOr<std::unique_ptr<Loader::Decoding>> Loader::MakeDecoding(LoaderOpt
         absl::StrCat("decoding needs the field ", std::string(kImageField), " among the fields"));
   }
   decoding->field = static_cast<size_t>(field - options.fields.begin());
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<BatchDecoder> decoder,
-      BatchDecoder::Create(
-          {.pixels = *options.decode, .augment = options.augment, .seed = options.augment_seed}));
+  ASSIGN_OR_RETURN(std::unique_ptr<BatchDecoder> decoder,
+                   BatchDecoder::Create({.pixels = *options.decode,
+                                         .augment = options.augment,
+                                         .seed = options.augment_seed,
+                                         .keep_warps = !options.decode_fields.empty()}));
   decoding->decoder = std::move(decoder);
   for (const std::string& name : options.mask_fields) {
     const auto mask = std::find(options.fields.begin(), options.fields.end(), name);
