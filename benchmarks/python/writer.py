@@ -23,7 +23,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WRITERS = ("shardpack", "shardpack without fsync", "ShardWriter", "MDSWriter")
+OURS = {"shardpack": {}, "shardpack without fsync": {"fsync": False}, "shardpack by columns": {},
+        "shardpack by columns without fsync": {"fsync": False}}
+WRITERS = (*OURS, "ShardWriter", "MDSWriter")
 ENVIRONMENTS = {"ShardWriter": "readers", "MDSWriter": ROOT / "benchmarks/peers/requirements-streaming.txt"}
 
 
@@ -36,12 +38,15 @@ def load(images, count):
   return [found[n % len(found)] for n in range(count)]
 
 
-def write_shardpack(samples, out, **options):
+def write_shardpack(samples, out, by_columns, **options):
   import shardpack  # pylint: disable=import-outside-toplevel
   begin = time.perf_counter()
   with shardpack.Writer(out, **options) as writer:
-    for n, (image, label) in enumerate(samples):
-      writer.add(f"{n:08}", image, label)
+    if by_columns:
+      writer.add_many([f"{n:08}" for n in range(len(samples))], *zip(*samples))
+    else:
+      for n, (image, label) in enumerate(samples):
+        writer.add(f"{n:08}", image, label)
   seconds = time.perf_counter() - begin
   assert writer.result.samples == len(samples) and shardpack.validate(out).ok
   return seconds
@@ -75,7 +80,7 @@ def run_one(name, images, count, out):
     return write_webdataset(samples, out)
   if name == "MDSWriter":
     return write_streaming(samples, out)
-  return write_shardpack(samples, out, **({} if name == "shardpack" else {"fsync": False}))
+  return write_shardpack(samples, out, "by columns" in name, **OURS[name])
 
 
 def python_of(environment):

@@ -184,6 +184,44 @@ class WriterTest(unittest.TestCase):
         with self.assertRaisesRegex(shardpack.OptionError, pattern):
           writer.add(key, image(1), **fields)
 
+  def test_columns_are_samples(self):
+    """The same dataset as by add, whatever the columns are, and one that goes on after them."""
+    images = [image(n) for n in range(50)]
+    keys = [f"{n % 7}/{n}" for n in range(50)]
+    labels = [n % 3 for n in range(50)]
+    with shardpack.Writer(WORK / "by-add") as writer:
+      for row in zip(keys, images, labels):
+        writer.add(*row)
+    columns = ((keys, images, labels), ([key.encode() for key in keys], tuple(images), numpy.array(labels)), (keys, images, list(map(str, labels))),
+               (keys, [bytearray(each) for each in images], labels))
+    for number, (given, pictures, named) in enumerate(columns):
+      if number == 3:
+        pictures = list(map(bytes, pictures))
+      with self.subTest(number=number), shardpack.Writer(WORK / f"by-columns-{number}") as writer:
+        writer.add_many(given[:20], pictures[:20], named[:20])
+        writer.add(given[20], pictures[20], int(named[20]))
+        writer.add_many(given[21:], pictures[21:], named[21:])
+        self.assertEqual(len(writer), 50)
+      self.assertEqual(shardpack.Dataset(WORK / f"by-columns-{number}").identity, shardpack.Dataset(WORK / "by-add").identity)
+    with shardpack.Writer(WORK / "with-fields", fields=["txt"]) as writer:
+      writer.add_many(keys, images, txt=keys)
+    self.assertEqual({sample.text() for sample in shardpack.Dataset(WORK / "with-fields")}, set(keys))
+
+  def test_columns_with_wrong_samples(self):
+    with shardpack.Writer(WORK / "wrong-columns") as writer:
+      with self.assertRaisesRegex(shardpack.OptionError, "labels has 1 entries, and keys 2"):
+        writer.add_many(["a", "b"], [image(0), image(1)], labels=["cat"])
+      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)1 samples were refused.*b/\.\./c"):
+        writer.add_many(["a", "b/../c", "c"], [image(0), image(1), image(2)])
+      with self.assertRaises(shardpack.ExistsError):
+        writer.add_many(["d", "a", "e"], [image(3), image(4), image(5)])
+      with self.assertRaises(shardpack.ExistsError):
+        writer.add_many(["f", "f"], [image(6), image(7)])
+      with self.assertRaises(shardpack.OptionError):
+        writer.add_many(["g", "bad\0key"], [image(8), image(9)])
+      writer.add_many([], [])
+    self.assertEqual(sorted(shardpack.Dataset(WORK / "wrong-columns").keys), ["a", "c", "d", "e", "f", "g"])
+
   def test_a_sample_refused_in_a_batch_is_named_and_the_others_are_added(self):
     sound, webp = b"RIFF\0\0\0\0WAVEfmt ", image(1, "WEBP")  # alike in what the Writer looks at
     with warnings.catch_warnings(record=True) as warned:
