@@ -77,17 +77,17 @@ ROWS = {
     "counted": ("the same with images that stay in the workers, as with decoding there", 5, lambda: [
         ours(RAW, "torch", "counted", "small-webdataset", 256, 4),
         Program(RAW, "ImageFolder", "torch", "read_imagefolder.py", "counted", "small", 256, 3)]),
-    "dataloader-limit": ("the same against the same batch again and again, which is DataLoader's own limit", 0.5, lambda: [
+    "dataloader-limit": ("the same against the same batch again and again, which is DataLoader's own limit", 0.8, lambda: [
         ours(RAW, "torch", "dataloader", "small-webdataset", 256, 4), limit("torch", "same-dataloader", 256)]),
     "grain": ("Grain over our batches, encoded images of 0.9 KB, against Grain over ArrayRecord", 10, lambda: [
         ours(RAW, "grain", "grain", "small-webdataset", 250, 4), array_record()]),
     "grain-batches": ("the same against ArrayRecord as a source of batches too", 2, lambda: [
         ours(RAW, "grain", "grain", "small-webdataset", 250, 4), array_record("batch_source")]),
-    "grain-limit": ("the same against the same batch again and again, which is Grain's own limit", 0.5, lambda: [
+    "grain-limit": ("the same against the same batch again and again, which is Grain's own limit", 0, lambda: [
         ours(RAW, "grain", "grain", "small-webdataset", 250, 4), limit("grain", "same-grain", 250)]),
-    "grain-source": ("Grain over our source of samples against Grain over ArrayRecord", 1, lambda: [
+    "grain-source": ("Grain over our source of samples against Grain over ArrayRecord", 0, lambda: [
         ours(RAW, "grain", "grain-source", "small-webdataset", 250, 4), array_record()]),
-    "grain-source-limit": ("the same against the same samples again and again, which is Grain's own limit", 0.5, lambda: [
+    "grain-source-limit": ("the same against the same samples again and again, which is Grain's own limit", 0.8, lambda: [
         ours(RAW, "grain", "grain-source", "small-webdataset", 250, 4), limit("grain", "same-grain-source", 250)]),
 }
 

@@ -294,6 +294,9 @@ def stats(out: Paths, **flags: Any) -> Report:
   counts, quantiles and histograms of `width`, `height`, `aspect` and `bytes`, `fields`, `copies`, and `notes`: what is suspicious.
   With `check=True`, `Report.ok` is False if there are notes.
 
+  Errors, as of diff, dups and report: NotFoundError if nothing is at a path, DataLossError for a damaged index, OptionError for an
+  unknown keyword, another PackError with the program's message.
+
   >>> stats = shardpack.stats("shards")
   >>> stats.samples, [(each["name"], each["samples"]) for each in stats.classes]
   (60, [('cat', 20), ('dog', 20), ('owl', 20)])
@@ -306,7 +309,7 @@ def stats(out: Paths, **flags: Any) -> Report:
 def diff(a: Path, b: Path, by: str = "key", **flags: Any) -> Report:
   """What differs between two datasets of any formats, as `pack diff`, without reading an image: `counts`, and `changes` with `what`
   happened to each sample, and what it `was` and is `now`; `fields`, `classes`, `options`. `by` is "key", "path" or "hash". With
-  `check=True`, `Report.ok` is False if samples or classes differ; `differs` says it always.
+  `check=True`, `Report.ok` is False if samples or classes differ; `differs` says it always. Errors: as of stats.
 
   >>> shardpack.convert("shards", "as-records", format="tfrecord").ok
   True
@@ -320,7 +323,7 @@ def diff(a: Path, b: Path, by: str = "key", **flags: Any) -> Report:
 def dups(*paths: Path, near: bool = False, progress: Shown = None, **flags: Any) -> Report:
   """Images that are there more than once, within and across datasets, as `pack dups`: `exact` groups, and with `near=True` those that
   look alike; each has `samples`, `label_conflict` and `leak`. `write_list="keys.txt"` writes the keys to leave out. With `check=True`,
-  `Report.ok` is False if there are any.
+  `Report.ok` is False if there are any. Errors: as of stats.
 
   >>> dups = shardpack.dups("shards", near=True)
   >>> dups.exact, dups.hashed + dups.flat
@@ -331,7 +334,7 @@ def dups(*paths: Path, near: bool = False, progress: Shown = None, **flags: Any)
 
 def report(path: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
   """Writes one HTML page that shows what a dataset holds, as `pack report`: counts, sizes, pictures of every class, copies. Of a
-  damaged dataset it shows what it can; `damaged` is then true, and `Report.ok` False.
+  damaged dataset it shows what it can; `damaged` is then true, and `Report.ok` False. Errors: as of stats.
 
   >>> shardpack.report("shards", "shards.html", thumbs=4).damaged
   False

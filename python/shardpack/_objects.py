@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Objects:
   """The objects of a batch, one slot after the other, copied: those of slot i are rows offsets[i] to offsets[i + 1].
 
-  len(objects) counts them; objects.of(i) is a slice for one slot, for any of the arrays.
+  len(objects) counts them; objects.of(i) is a slice for one slot, for any of the arrays. batch.objects raises OptionError without
+  decode_fields={'json': 'coco'}.
 
   >>> batch = next(shardpack.load('shards', batch=8, size=64, crop='resize', decode_fields={'json': 'coco'}))
   >>> len(batch.objects), batch.objects.boxes.shape, batch.objects.labels[batch.objects.of(0)].shape

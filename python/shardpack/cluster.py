@@ -2,6 +2,15 @@
 
 `shardpack.spark`, `shardpack.ray` and `shardpack.slurm` use it; so may a driver of another engine: it calls `build_shard` for
 each of `status(out, plan)["unfinished"]`, as often as it takes, and then `commit(out)`.
+
+  >>> import subprocess
+  >>> words = [*command(), "plan", "photos", "--shards", "2", "--write", "photos.plan", "-q"]
+  >>> subprocess.run(words, stdout=subprocess.DEVNULL, check=True).returncode
+  0
+  >>> results = [build_shard(shard, "photos.plan", "by-tasks") for shard in status("by-tasks", "photos.plan")["unfinished"]]
+  >>> check(results)
+  >>> commit("by-tasks")["counts"]["packed"]
+  60
 """
 
 from __future__ import annotations
@@ -21,7 +30,11 @@ _FINAL = (0, 2, 4, 5)  # another try changes nothing
 
 
 def failed(message: str, exit_code: int) -> PackError:
-  """The error to raise for a `pack` that ended so."""
+  """The error to raise for a `pack` that ended so.
+
+  >>> failed("shard 3: the disk is full", 6).exit_code
+  6
+  """
   error = PackError(message)
   error.exit_code = exit_code
   return error
@@ -69,13 +82,15 @@ def check(results: Iterable[Result]) -> None:
 
 
 def status(out: str | os.PathLike[str], plan: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-  """How far the workers in `out` are, as `pack status --json` tells it: `shards`, `done`, `unfinished`, `published` and so on."""
+  """How far the workers in `out` are, as `pack status --json` tells it: `shards`, `done`, `unfinished`, `published` and so on.
+  PackError if `out` is of another plan."""
   words = ["status", os.fspath(out), "--json"] + (["--plan", os.fspath(plan)] if plan is not None else [])
   return _json(words, (0, 7))
 
 
 def commit(out: str | os.PathLike[str], *flags: str) -> dict[str, Any]:
-  """Publishes the dataset, whose shards are all done. Returns the report of `pack commit --json`; `flags` are further words."""
+  """Publishes the dataset, whose shards are all done. Returns the report of `pack commit --json`; `flags` are further words.
+  PackError if shards are missing, which it names."""
   return _json(["commit", os.fspath(out), "--json", "-q", *flags], _PUBLISHED)
 
 

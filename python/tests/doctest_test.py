@@ -38,6 +38,11 @@ def public_objects():
   return [("shardpack." + name, getattr(shardpack, name), shardpack) for name in shardpack.__all__]
 
 
+def engine_modules():
+  """Those that are imported by name."""
+  return [importlib.import_module("shardpack." + name) for name in ("cluster", "ray", "slurm", "spark")]
+
+
 def members(owner):
   """[(name, docstring, signature)] of a class's public methods and properties, but for those that the built-in exceptions have."""
   for name in sorted(set(dir(owner))):
@@ -79,6 +84,13 @@ class Docstrings(unittest.TestCase):
             self.assertRegex(text, SHAPE, f"{name}.{member} does not say the shape of its array")
             self.assertRegex(text, DTYPE, f"{name}.{member} does not say the dtype of its array")
 
+  def test_the_modules_for_engines_are_described(self):
+    for module in engine_modules() if not ADAPTERS else ():
+      self.assertIn(">>>", module.__doc__)
+      for name, item in vars(module).items():
+        if inspect.isfunction(item) and item.__module__ == module.__name__ and not name.startswith("_"):
+          self.assertGreater(len(item.__doc__ or ""), 40, f"{module.__name__}.{name}")
+
   def test_everything_is_annotated(self):
     """What help() shows of a parameter is its type too."""
     for name, item, _ in public_objects():
@@ -114,6 +126,8 @@ class Examples(unittest.TestCase):
     found = finder.find(shardpack, "shardpack", module=False) if not ADAPTERS else []
     # A name can be had in two places (an inherited method): once is enough.
     found = [test for test in found if test.name == "shardpack"]
+    for module in engine_modules() if not ADAPTERS else ():
+      found += finder.find(module, module.__name__, module=module)
     for name, item, module in public_objects():
       if described(item):
         found += finder.find(item, name, module=sys.modules[item.__module__], extraglobs={"shardpack": shardpack})
@@ -125,7 +139,7 @@ class Examples(unittest.TestCase):
         folder = WORK / f"example-{count}"
         shutil.copytree(WORK / "original", folder)
         os.chdir(folder)
-        test.globs = {"shardpack": shardpack, "__name__": "__main__"}
+        test.globs = {**(test.globs if test.name.startswith("shardpack.cluster") else {}), "shardpack": shardpack, "__name__": "__main__"}
         said = []
         result = doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=said.append)
         os.chdir(WORK)
