@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 import warnings
 
 import numpy
@@ -203,6 +204,10 @@ class WriterTest(unittest.TestCase):
         writer.add_many(given[21:], pictures[21:], named[21:])
         self.assertEqual(len(writer), 50)
       self.assertEqual(shardpack.Dataset(WORK / f"by-columns-{number}").identity, shardpack.Dataset(WORK / "by-add").identity)
+    # In several batches.
+    with unittest.mock.patch.object(shardpack._writer, "_BATCH_BYTES", 4 * len(images[0])), shardpack.Writer(WORK / "in-batches") as writer:
+      writer.add_many(keys, images, labels)
+    self.assertEqual(shardpack.Dataset(WORK / "in-batches").identity, shardpack.Dataset(WORK / "by-add").identity)
     with shardpack.Writer(WORK / "with-fields", fields=["txt"]) as writer:
       writer.add_many(keys, images, txt=keys)
     self.assertEqual({sample.text() for sample in shardpack.Dataset(WORK / "with-fields")}, set(keys))
