@@ -22,6 +22,8 @@ import shardpack
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 ADAPTERS = [name for name in sys.argv[1:] if not name.startswith("-")]
+# Examples run in other folders, and start `python -m shardpack` there.
+os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))))
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # An array's or a view's shape: [n], [n, 4], [k, 4], [height, width, channels].
 SHAPE = re.compile(r"\[[a-z0-9_]+(, ?[a-z0-9_]+)*\]", re.IGNORECASE)
