@@ -76,7 +76,8 @@ class TorchDataLoader(unittest.TestCase):
 
 
 class StatefulDataLoader(unittest.TestCase):
-  """As torchdata's own tests of states: interrupted anywhere, a loader with the state delivers just the rest."""
+  """As torchdata's own tests of states, which neither its wheels nor PyPI have: interrupted anywhere, a loader with the state delivers just
+  the rest."""
 
   def setUp(self):
     import torch  # pylint: disable=import-outside-toplevel
