@@ -84,6 +84,7 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
   // After an exception there may be chunks left.
   to_read_.clear();
   to_probe_.clear();
+  to_finish_.clear();
   parked_.clear();
   open_.clear();
   if (failed_.ok() && thrown_ != nullptr) failed_ = BuildExceptionStatus(thrown_);
@@ -140,7 +141,7 @@ void ShardScheduler::WaitForChunks(const std::atomic<int>& stop) {
     for (const auto& shard : open_) shard->Fail();
     ResumeParked();
   }
-  changed_.wait(lock, [&] { return in_flight_ == 0 || thrown_ != nullptr; });
+  changed_.wait(lock, [&] { return (in_flight_ == 0 && finishing_ == 0) || thrown_ != nullptr; });
 }
 
 bool ShardScheduler::IsEnding(const std::atomic<int>& stop) const {
@@ -221,12 +222,15 @@ void ShardScheduler::Admit(const std::shared_ptr<OpenShard>& shard, InFlightChun
   ++shard->in_flight;
   chunk.loaded = memory_.Reserve(chunk.load_bytes);
   chunk.transformed = memory_.Reserve(0);
-  if (idle_chunks_.empty()) {
-    chunk.samples = std::make_unique<SampleChunk>(plan_);
-  } else {
-    chunk.samples = std::move(idle_chunks_.back());
-    idle_chunks_.pop_back();
-  }
+}
+
+// Only now, so that few take turns, which stay in the caches.
+std::unique_ptr<SampleChunk> ShardScheduler::TakeChunk() {
+  const std::lock_guard lock(mutex_);
+  if (idle_chunks_.empty()) return std::make_unique<SampleChunk>(plan_);
+  std::unique_ptr<SampleChunk> chunk = std::move(idle_chunks_.back());
+  idle_chunks_.pop_back();
+  return chunk;
 }
 
 // A task may start, or be destroyed, after the run: a queue that could not start a thread for a
@@ -260,9 +264,12 @@ ShardScheduler::Work ShardScheduler::TakeFirst(std::deque<Work>& queue) {
 
 void ShardScheduler::ReadOne() {
   Work work = TakeFirst(to_read_);
+  work.chunk->samples = TakeChunk();
   work.chunk->samples->Load(source_, work.chunk->first, work.chunk->count);
   --progress_.reading;
   ++progress_.computing;
+  IoPool::EndReading();
+  if (ReadersCompute()) return Compute(std::move(work));
   {
     const std::lock_guard lock(mutex_);
     to_probe_.push_back(std::move(work));
@@ -270,8 +277,17 @@ void ShardScheduler::ReadOne() {
   arena_.enqueue(MakeTask(&ShardScheduler::ProbeOne));
 }
 
-void ShardScheduler::ProbeOne() {
-  Work work = TakeFirst(to_probe_);
+// Whether the threads that read also compute what they have read: while no read waits for the disk,
+// a core needs one thread, and passing a chunk to another one costs two changes of thread and cold
+// caches.
+bool ShardScheduler::ReadersCompute() const {
+  return transform_ == nullptr && pool_.limit() <= options_.jobs &&
+         pool_.threads() >= options_.jobs;
+}
+
+void ShardScheduler::ProbeOne() { Compute(TakeFirst(to_probe_)); }
+
+void ShardScheduler::Compute(Work work) {
   if (!std::exchange(work.chunk->probed, true)) work.chunk->samples->Probe();
   if (transform_ != nullptr) {
     std::optional<Work> transformed = Transform(std::move(work));
@@ -413,9 +429,30 @@ void ShardScheduler::Deliver(Work work) {
       if (!appended.ok()) FailShard(*shard, std::move(appended));
     }
     complete = next->last && !failed;
+    if (complete) SetComplete(shard);
     Retire(*shard, std::move(next));
   }
+  // Not on this thread, which may be a reader: a shard that must be durable waits for the disk.
+  arena_.enqueue(MakeTask(&ShardScheduler::FinishOne));
+}
+
+void ShardScheduler::SetComplete(const std::shared_ptr<OpenShard>& shard) {
+  const std::lock_guard lock(mutex_);
+  ++finishing_;
+  to_finish_.push_back(shard);
+}
+
+void ShardScheduler::FinishOne() {
+  std::shared_ptr<OpenShard> shard;
+  {
+    const std::lock_guard lock(mutex_);
+    shard = std::move(to_finish_.front());
+    to_finish_.pop_front();
+  }
   FinishShard(shard);
+  const std::lock_guard lock(mutex_);
+  --finishing_;
+  changed_.notify_all();
 }
 
 void ShardScheduler::Retire(OpenShard& shard, std::unique_ptr<InFlightChunk> chunk) {
@@ -426,7 +463,8 @@ void ShardScheduler::Retire(OpenShard& shard, std::unique_ptr<InFlightChunk> chu
   idle_chunks_.push_back(std::move(chunk->samples));
   chunk.reset();  // gives its memory back
   ResumeParked();
-  changed_.notify_all();
+  // Run's thread has nothing to do while the readers have.
+  if (to_read_.size() <= static_cast<size_t>(options_.jobs)) changed_.notify_all();
 }
 
 // All chunks have been appended, or the last of them could not be.

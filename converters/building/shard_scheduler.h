@@ -7,7 +7,8 @@
 //
 // One thread (the caller of Run) issues chunks of positions, round robin over as many open shards
 // as there are computing threads. A chunk is read in the pool, probed in TBB, and appended by the
-// thread that completes its shard's next chunk: no thread waits for another one.
+// thread that completes its shard's next chunk: no thread waits for another one. While no read
+// waits for the disk, the thread that has read a chunk also does the rest.
 //
 // Where pixels are changed, an image counts as memory before it is decoded, and its result until
 // the shard has it. A chunk that has grown large is appended in pieces. A chunk whose next image
@@ -93,16 +94,21 @@ class ShardScheduler {
   absl::Status Open(uint32_t number);
   std::unique_ptr<InFlightChunk> NextChunk(OpenShard& shard);
 
-  // Tasks. There is one for each chunk in to_read_ and to_probe_.
+  // Tasks. There is one for each chunk in to_read_ and to_probe_, and each shard in to_finish_.
   std::function<void()> MakeTask(void (ShardScheduler::*step)());
   void ReadOne();
   void ProbeOne();
+  void FinishOne();
 
+  std::unique_ptr<SampleChunk> TakeChunk();
+  bool ReadersCompute() const;
+  void Compute(Work work);
   Work TakeFirst(std::deque<Work>& queue);
   std::optional<Work> Transform(Work work);
   void EndImage(InFlightChunk& chunk, uint64_t grown_bytes);
   void FlushPrefix(OpenShard& shard, InFlightChunk& chunk);
   void Deliver(Work work);
+  void SetComplete(const std::shared_ptr<OpenShard>& shard);
   void Retire(OpenShard& shard, std::unique_ptr<InFlightChunk> chunk);
   void FinishShard(const std::shared_ptr<OpenShard>& shard);
   void NoteFailure(uint32_t number, const absl::Status& status);
@@ -148,9 +154,11 @@ class ShardScheduler {
   std::deque<uint32_t> waiting_;  // shards to open
   std::vector<std::shared_ptr<OpenShard>> open_;
   std::deque<Work> to_read_, to_probe_;
+  std::deque<std::shared_ptr<OpenShard>> to_finish_;
   std::vector<Parked> parked_;
   size_t in_flight_ = 0;  // chunks that hold samples
   size_t working_ = 0;    // images being changed
+  size_t finishing_ = 0;  // shards whose chunks are all appended
   std::vector<std::unique_ptr<SampleChunk>> idle_chunks_;
   std::vector<std::unique_ptr<TransformScratch>> idle_scratches_;
   std::map<uint32_t, int> attempts_;

@@ -1,14 +1,18 @@
 // Builds in which something throws, or in which memory is scarce. See build_test.cc for the rest.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +32,8 @@ using ::shardpack::testing::MemorySource;
 using ::shardpack::testing::ScratchFolder;
 using ::shardpack::testing::ToyFormat;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr uint64_t kImages = 300;
 
@@ -190,6 +196,56 @@ TEST_F(SchedulerTest, AnyOtherExceptionEndsTheRunAsAnInternalError) {
   const Format strange = ThrowingFormat<int, Moment::kFinish>();
   EXPECT_EQ(Run(MakePlan(SmallShards(), strange), "strange").status().code(),
             absl::StatusCode::kInternal);
+}
+
+// The threads that append to the shards of the format below.
+std::mutex appenders_mutex;
+std::set<std::thread::id> appenders;
+
+class NotingWriter : public ShardWriter {
+ public:
+  explicit NotingWriter(std::unique_ptr<ShardWriter> writer) : writer_(std::move(writer)) {}
+  absl::Status Append(const SampleView& sample) override {
+    const std::lock_guard lock(appenders_mutex);
+    appenders.insert(std::this_thread::get_id());
+    return writer_->Append(sample);
+  }
+  absl::Status Finish() override { return writer_->Finish(); }
+
+ private:
+  std::unique_ptr<ShardWriter> writer_;
+};
+
+TEST_F(SchedulerTest, ThreadsThatReadAlsoAppendUnlessTheyAreTooFew) {
+  Format format = ToyFormat();
+  format.create =
+      +[](StagedFile& file, const ShardSpec& spec) -> absl::StatusOr<std::unique_ptr<ShardWriter>> {
+    auto writer = ToyFormat().create(file, spec);
+    if (!writer.ok()) return writer.status();
+    return std::make_unique<NotingWriter>(*std::move(writer));
+  };
+  const Plan plan = MakePlan(SmallShards(), format);
+  std::mutex mutex;
+  std::set<std::thread::id> readers;
+  source_.set_on_load([&](uint64_t) {
+    const std::lock_guard lock(mutex);
+    readers.insert(std::this_thread::get_id());
+  });
+  const auto both = [&] {
+    std::set<std::thread::id> both;
+    std::set_intersection(readers.begin(), readers.end(), appenders.begin(), appenders.end(),
+                          std::inserter(both, both.end()));
+    return both;
+  };
+  // More computing threads than the pool ever has.
+  ASSERT_TRUE(Run(plan, "too-few", pool_.threads() + 1).ok());
+  EXPECT_THAT(both(), IsEmpty());
+  readers.clear();
+  appenders.clear();
+  ASSERT_TRUE(Run(plan, "enough", pool_.threads()).ok());
+  EXPECT_THAT(both(), Not(IsEmpty()));
+  source_.set_on_load(nullptr);
+  appenders.clear();
 }
 
 TEST_F(SchedulerTest, NoMemoryForAComparisonEndsTheRun) {

@@ -22,6 +22,9 @@ int64_t Waits() {
   return usage.ru_nvcsw;
 }
 
+// Waits() when the task of this thread had read; -1: it has not said so.
+thread_local int64_t waits_of_task = -1;
+
 }  // namespace
 
 IoPool::IoPool(int threads)
@@ -47,6 +50,8 @@ void IoPool::Submit(std::function<void()> task) {
   tasks_.push_back(std::move(task));
   WakeAnother();
 }
+
+void IoPool::EndReading() { waits_of_task = Waits(); }
 
 void IoPool::ForEach(size_t count, const std::function<void(size_t)>& task) {
   std::atomic<size_t> next{0};
@@ -109,9 +114,11 @@ void IoPool::RunOne(std::unique_lock<std::mutex>& lock) {
   WakeAnother();
   lock.unlock();
   const int64_t waits = Waits();
+  waits_of_task = -1;
   task();
   task = nullptr;
-  const int change = Waits() == waits ? -1 : 1;
+  const int64_t now = waits_of_task >= 0 ? waits_of_task : Waits();
+  const int change = now == waits ? -1 : 1;
   lock.lock();
   --running_;
   limit_ = std::clamp(limit() + change, min_limit_, max_threads_);

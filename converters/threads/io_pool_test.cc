@@ -1,6 +1,7 @@
 #include "converters/threads/io_pool.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <new>
@@ -79,6 +80,23 @@ TEST(IoPoolTest, NeverRunsMoreThanItsThreads) {
     }
   }
   EXPECT_LE(most.load(), kThreads);
+}
+
+TEST(IoPoolTest, OnlyWaitsOfReadingLetMoreTasksRun) {
+  IoPool pool(1000);
+  const int least = pool.limit();
+  const auto wait = [] { std::this_thread::sleep_for(std::chrono::microseconds(1)); };
+  constexpr size_t kTasks = 50;
+  for (size_t i = 0; i < kTasks; ++i) pool.ForEach(1, [&](size_t) { wait(); });
+  EXPECT_GT(pool.limit(), least);
+  for (size_t i = 0; i < 2 * kTasks; ++i) {
+    pool.ForEach(1, [&](size_t) {
+      IoPool::EndReading();
+      wait();
+    });
+  }
+  // What has only just ended may not count yet.
+  EXPECT_LE(pool.limit(), least + 1);
 }
 
 TEST(IoPoolTest, ForEachMayBeCalledFromManyThreads) {

@@ -14,7 +14,7 @@ namespace shardpack {
 namespace {
 
 // At this size, a write's overhead is small compared with the page-cache copy.
-constexpr size_t kBufferBytes = 1 << 20;
+constexpr size_t kBufferBytes = 256 << 10;
 // Copying fewer bytes than this into the buffer is cheaper than a separate vector.
 constexpr size_t kGatherBytes = 32 << 10;
 

@@ -13,7 +13,7 @@ namespace shardpack {
 namespace {
 
 // At this size the cost of a write is mostly its page-cache copy.
-constexpr uint64_t kBufferBytes = 1 << 20;
+constexpr uint64_t kBufferBytes = 256 << 10;
 // Below this size, copying into the buffer is cheaper than a separate vector entry.
 constexpr size_t kGatherBytes = 32 << 10;
 
