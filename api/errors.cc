@@ -137,8 +137,8 @@ void Bury(CountedHandle* handle) {
 
 absl::Status BadStructSize(const char* what, size_t size, size_t least) {
   return absl::InvalidArgumentError(absl::StrCat("the size of the ", what, " is ", size,
-                                                 ": it is to be sizeof, which is at least ", least,
-                                                 " and at most ", kLargestStruct));
+                                                 ": it is to be sizeof, a multiple of 8 from ",
+                                                 least, " to ", kLargestStruct));
 }
 
 absl::Status UnknownMembers(const char* what, size_t known) {

@@ -77,7 +77,9 @@ absl::Status UnknownMembers(const char* what, size_t known);
 template <typename T>
 absl::Status CheckSize(size_t size, const char* what) {
   static_assert(kFirstSize<T> > sizeof(size_t) && kFirstSize<T> <= sizeof(T));
-  if (size >= kFirstSize<T> && size <= kLargestStruct) return absl::OkStatus();
+  // The size of every version is a multiple of the alignment.
+  if (size >= kFirstSize<T> && size <= kLargestStruct && size % alignof(T) == 0)
+    return absl::OkStatus();
   return BadStructSize(what, size, kFirstSize<T>);
 }
 

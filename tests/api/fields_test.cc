@@ -7,9 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "augment/geometry/object_batch.h"
+#include "formats/testing/datasets/toy_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "images/augment/label_pipeline.h"
+#include "images/codecs/decode_testing.h"
+#include "images/codecs/encode.h"
 #include "tests/api/fixture.h"
 
 namespace shardpack::testing {

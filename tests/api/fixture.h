@@ -17,12 +17,10 @@
 #include "api/shardpack.h"
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
-#include "formats/testing/datasets/toy_format.h"
 #include "formats/testing/fault_injection.h"
 #include "gtest/gtest.h"
-#include "images/codecs/decode_testing.h"
-#include "images/codecs/encode.h"
 #include "readers/dataset/dataset.h"
+#include "tests/api/dataset_on_disk.h"
 
 namespace shardpack::testing {
 
@@ -50,27 +48,9 @@ class ApiTest : public ::testing::Test {
     (void)RemoveTree(folder_);
   }
 
-  // `masks`: every sample but each third one has a field "mask", a gray PNG.
   void Make(size_t shards = 3, size_t records_per_shard = 10, bool masks = false) {
-    TestDatasetOptions options{.shards = shards, .records_per_shard = records_per_shard};
-    options.samples = MakeTestSamples(options);
-    for (uint32_t i = 0; i < options.samples.size(); ++i) {
-      const uint32_t width = 40 + i % 32, height = 90 - i % 32;
-      const Image jpeg = EncodeJpeg(MakePattern(width, height, 3, i), {.sampling = {2, 2}});
-      options.samples[i].image.assign(jpeg.begin(), jpeg.end());
-      options.samples[i].info = {.width = width, .height = height, .format = ImageFormat::kJpeg};
-      if (masks && i % 3 != 0)
-        options.samples[i].more_fields.emplace_back("mask", EncodedMask(width, height, i));
-    }
-    samples_ = options.samples;
-    WriteTestDataset(folder_, ToyFormat(), options);
+    samples_ = WriteJpegs(folder_, {shards, records_per_shard, masks});
     reference_.emplace(*Dataset::Open(folder_));
-  }
-
-  static std::string EncodedMask(uint32_t width, uint32_t height, uint32_t seed) {
-    const TestPixels pixels = MakePattern(width, height, 1, seed);
-    ImageEncoder encoder;
-    return std::string(AsText(*encoder.Encode(pixels.view(), {.format = ImageFormat::kPng})));
   }
 
   // For the last argument of a call; Why() is the error it left.
@@ -148,15 +128,7 @@ class ApiTest : public ::testing::Test {
               SHARDPACK_OK);
     return std::string(static_cast<const char*>(spans.at(slot).data), spans.at(slot).bytes);
   }
-  // Changes one byte of a sample's image.
-  void Damage(uint64_t id) const {
-    const SampleLocation at = reference_->Locate(id);
-    const Extent extent = reference_->index(at.shard)->field(at.record, 0);
-    const std::string path = reference_->shards()[at.shard].data_path;
-    std::string bytes = ReadTestFile(path);
-    bytes[extent.offset + extent.length / 2] ^= 0x10;
-    WriteTestFile(path, bytes);
-  }
+  void Damage(uint64_t id) const { DamageImage(*reference_, id); }
 
   const ScopedSyscalls restored_;
   std::string folder_;

@@ -71,7 +71,8 @@ TEST_F(ApiHostileTest, OptionsOfOtherVersions) {
   EXPECT_EQ(TryOrder(&options), SHARDPACK_INVALID);
   options.tail = 0;
   // Of a pointer, of no version, and never set.
-  for (const size_t size : {size_t{0}, sizeof(&options), sizeof(options) - 8, size_t{65537}}) {
+  for (const size_t size :
+       {size_t{0}, sizeof(&options), sizeof(options) - 8, sizeof(options) + 1, size_t{65537}}) {
     options.size = size;
     EXPECT_EQ(TryOrder(&options), SHARDPACK_INVALID) << size;
     EXPECT_THAT(Why(), HasSubstr("sizeof"));

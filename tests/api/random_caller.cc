@@ -47,7 +47,7 @@ bool RandomCaller::Ok(shardpack_code code, Codes others) {
 void RandomCaller::Call() {
   ReleaseSome();
   HeldLoader* const loader = Pick(loaders_);
-  switch (Below(16)) {
+  switch (Below(18)) {
     case 0:
       return OpenDataset();
     case 1:
@@ -76,6 +76,9 @@ void RandomCaller::Call() {
       return UseDevice();
     case 14:
       return CheckDecode();
+    case 15:
+    case 16:
+      return Misuse();
     default:
       return Share();
   }
@@ -280,6 +283,11 @@ void RandomCaller::InspectBatch() {
       shardpack_batch_why(batch.handle, slot, &wanted, &text, Noting("batch_why"));
   EXPECT_EQ(code == SHARDPACK_OK, slot < view.slots) << History();
   Ok(code, {SHARDPACK_OUT_OF_RANGE});
+  if (Chance(6)) {
+    HeldBatch again = batch;
+    again.handle = shardpack_batch_retain(batch.handle);
+    batches_.push_back(std::move(again));
+  }
 }
 
 void RandomCaller::InspectSpans(const HeldBatch& batch, const shardpack_batch_view& view) {
@@ -349,7 +357,7 @@ void RandomCaller::SetForked() {
   forked_ = true;
   for (HeldLoader& loader : loaders_) loader.before_fork = true;
   for (HeldBatch& batch : batches_) batch.readable = batch.readable && !batch.page_locked;
-  random_.seed(Below(1 << 30));
+  choices_ = Choices(Below(1 << 30));
 }
 
 }  // namespace shardpack::testing

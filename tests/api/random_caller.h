@@ -1,7 +1,7 @@
 // RandomCaller: calls functions of the C interface at random, as no reasonable program would, and
 // checks what each call promises: codes, errors, results, the bytes of samples.
 //
-//   RandomCaller caller(fixture, seed, &shared);
+//   RandomCaller caller(disk, Choices(seed), &shared);
 //   for (int i = 0; i < 400; ++i) caller.Call();
 //   caller.ReleaseAll();
 //
@@ -13,17 +13,18 @@
 #ifndef SHARDPACK_TESTS_API_RANDOM_CALLER_H_
 #define SHARDPACK_TESTS_API_RANDOM_CALLER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
 #include <memory>
 #include <mutex>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "api/shardpack.h"
-#include "formats/testing/datasets/test_dataset.h"
+#include "tests/api/choices.h"
+#include "tests/api/dataset_on_disk.h"
 
 namespace shardpack::testing {
 
@@ -34,13 +35,6 @@ T Sized() {
   all.size = sizeof(all);
   return all;
 }
-
-// What callers know about the dataset on disk.
-struct DatasetOnDisk {
-  std::string folder;
-  std::vector<TestSample> samples;
-  uint64_t damaged = 0;  // whose image is not what was packed
-};
 
 struct HeldDataset {
   shardpack_dataset* handle = nullptr;
@@ -71,19 +65,20 @@ struct SharedHandles {
 
 class RandomCaller {
  public:
-  RandomCaller(const DatasetOnDisk& disk, uint64_t seed, SharedHandles* shared = nullptr)
-      : disk_(disk), random_(seed), shared_(shared) {}
+  RandomCaller(const DatasetOnDisk& disk, Choices choices, SharedHandles* shared = nullptr)
+      : disk_(disk), choices_(choices), shared_(shared) {}
 
   void Call();
   void ReleaseAll();
   // What comes next is called in a forked child.
   void SetForked();
   void OpenShared(int loaders);  // fills `shared`
+  bool choices_used_up() const { return choices_.used_up(); }
 
  private:
   using Codes = std::initializer_list<shardpack_code>;
 
-  uint64_t Below(uint64_t most) { return random_() % most; }
+  uint64_t Below(uint64_t most) { return choices_.Below(most); }
   bool Chance(uint64_t of) { return Below(of) == 0; }
   template <typename H>
   H* Pick(std::vector<H>& held) {
@@ -124,6 +119,15 @@ class RandomCaller {
   void OpenResident(shardpack_device* device);
   void CheckDecode();
   void Share();
+  // A failure if the code is OK, or not one of those; without codes, if it is not INVALID.
+  void Refused(shardpack_code code, Codes codes = {});
+  size_t WrongSize(size_t right);
+  void Misuse();
+  void MisuseDataset();
+  void MisuseOrder();
+  void MisuseLoader();
+  void MisuseBatch();
+  void MisuseNothing();
   void ReleaseSome();
   void ReleaseLoader(HeldLoader loader);
 
@@ -131,7 +135,7 @@ class RandomCaller {
   std::vector<uint64_t> RandomIds(uint64_t samples, uint64_t most);
 
   const DatasetOnDisk& disk_;
-  std::mt19937_64 random_;
+  Choices choices_;
   SharedHandles* const shared_;
   bool forked_ = false;
   std::deque<std::string> history_;

@@ -25,19 +25,15 @@ int Calls() {
 
 class ApiRandomCallsTest : public ApiTest {
  protected:
-  ApiRandomCallsTest() {
-    Make(2, 10, /*masks=*/true);
-    disk_ = {.folder = folder_, .samples = samples_, .damaged = 5};
-    Damage(disk_.damaged);
-  }
+  ApiRandomCallsTest() : disk_(WriteDamagedDataset(folder_)) { samples_ = disk_.samples; }
 
-  DatasetOnDisk disk_;
+  const DatasetOnDisk disk_;
 };
 
 TEST_F(ApiRandomCallsTest, OnOneThread) {
   for (uint64_t seed = 1; seed <= 3 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    RandomCaller caller(disk_, seed);
+    RandomCaller caller(disk_, Choices(seed));
     for (int i = 0; i < Calls() && !HasFailure(); ++i) caller.Call();
     caller.ReleaseAll();
   }
@@ -47,7 +43,8 @@ TEST_F(ApiRandomCallsTest, OnTwoThreads) {
   for (uint64_t seed = 1; seed <= 2 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     SharedHandles shared;
-    RandomCaller first(disk_, 2 * seed, &shared), second(disk_, 2 * seed + 1, &shared);
+    RandomCaller first(disk_, Choices(2 * seed), &shared);
+    RandomCaller second(disk_, Choices(2 * seed + 1), &shared);
     first.OpenShared(2);
     std::vector<std::thread> threads;
     for (RandomCaller* const caller : {&first, &second}) {
@@ -66,7 +63,7 @@ TEST_F(ApiRandomCallsTest, OnTwoThreads) {
 #ifndef __SANITIZE_THREAD__  // which allows no threads in the child of a process that had some
 // A child has what the parent had, but for its threads; whatever these were doing.
 TEST_F(ApiRandomCallsTest, InForkedChildren) {
-  RandomCaller caller(disk_, 9);
+  RandomCaller caller(disk_, Choices(9));
   for (int child_number = 0; child_number < 10 && !HasFailure(); ++child_number) {
     for (int i = 0; i < Calls() / 10; ++i) caller.Call();
     std::fflush(stdout);

@@ -1,100 +1,19 @@
-// Writers with the real `pack`, through the wrapper.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
+// What writers add, and what they refuse.
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "api/shardpack.hpp"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/api/writer_fixture.h"
 
 namespace shardpack_api {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
-
-std::string Contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// Of a dataset, without the manifest, which names where it came from.
-std::map<std::string, std::string> Files(const fs::path& folder) {
-  std::map<std::string, std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.path().filename() != "manifest.json")
-      files[entry.path().filename().string()] = Contents(entry.path());
-  }
-  return files;
-}
-
-template <typename Call>
-Code CodeOf(Call call, std::string* message = nullptr) {
-  try {
-    call();
-  } catch (const Error& error) {
-    if (message != nullptr) *message = error.what();
-    return error.code();
-  }
-  return Code::kOk;
-}
-
-struct Sample {
-  std::string key;
-  std::optional<std::string> label;
-  std::string image, caption;
-};
-
-class WriterTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ::setenv("SHARDPACK_PACK", fs::absolute("cli/pack").c_str(), 1);
-    folder_ = fs::path(::testing::TempDir()) /
-              ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    for (const char* name : {"baseline.jpg", "rgb.png", "lossy.webp", "gray.jpg"})
-      images_.push_back(Contents(fs::path("testdata/images") / name));
-  }
-
-  std::string At(const std::string& name) const { return (folder_ / name).string(); }
-  std::vector<Sample> Samples(size_t count) const {
-    std::vector<Sample> samples;
-    for (size_t n = 0; n < count; ++n) {
-      const std::string number = std::to_string(n);
-      samples.push_back(
-          {"set/" + number,
-           n % 5 == 4 ? std::nullopt : std::optional("class " + std::to_string(n % 3)),
-           images_[n % images_.size()], n % 4 == 1 ? "" : "caption " + number});
-    }
-    return samples;
-  }
-  static void Add(Writer& writer, const Sample& sample) {
-    std::vector<shardpack_field> fields = {{"txt", sample.caption.data(), sample.caption.size()},
-                                           {nullptr, sample.image.data(), sample.image.size()}};
-    if (sample.caption.empty()) fields.erase(fields.begin());
-    writer.add(sample.key, sample.label, fields);
-  }
-  static void Finish(Writer& writer) {
-    Job job = writer.finish();
-    EXPECT_EQ(job.wait(), 0) << job.result_json();
-  }
-
-  fs::path folder_;
-  std::vector<std::string> images_;
-};
 
 TEST_F(WriterTest, WhatWasAddedComesBack) {
   const std::vector<Sample> samples = Samples(30);
@@ -122,182 +41,6 @@ TEST_F(WriterTest, WhatWasAddedComesBack) {
   }
   EXPECT_EQ(Job({"validate", At("out")}).wait(), 0);
   EXPECT_EQ(CodeOf([&] { Writer(At("out")); }), Code::kExists);
-}
-
-TEST_F(WriterTest, TheShardsAreTheSameForOneWriterAndSixteen) {
-  std::vector<Sample> samples = Samples(100);
-  const std::vector<std::string> arguments = {"--format=tfrecord", "--samples-per-shard=20"};
-  {
-    Writer one(At("one"), {.arguments = arguments});
-    for (const Sample& sample : samples) Add(one, sample);
-    Finish(one);
-  }
-  std::shuffle(samples.begin(), samples.end(), std::mt19937(7));
-  Writer last;
-  for (uint32_t worker = 0; worker < 16; ++worker) {
-    Writer writer(At("many"), {.arguments = arguments, .worker = worker, .workers = 16});
-    for (size_t n = worker; n < samples.size(); n += 16) {
-      Add(writer, samples[n]);
-      if (n % 3 == 0) writer.flush();
-    }
-    writer.flush();
-    if (worker == 15) last = std::move(writer);
-  }
-  Finish(last);
-  EXPECT_EQ(Files(At("one")), Files(At("many")));
-  EXPECT_EQ(Dataset(At("one")).identity(), Dataset(At("many")).identity());
-}
-
-TEST_F(WriterTest, AWriterGoesOnWhereAnotherEnded) {
-  const std::vector<Sample> samples = Samples(9);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    Writer writer(At("out"));
-    for (size_t n = 0; n < 4; ++n) Add(writer, samples[n]);
-    writer.flush();
-    Add(writer, samples[4]);
-    ::_exit(0);  // as if it was killed
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  ASSERT_EQ(status, 0);
-  Writer writer(At("out"));
-  for (size_t n = 0; n < samples.size(); ++n) {
-    EXPECT_EQ(writer.has(samples[n].key), n < 4) << n;
-    if (n < 4) {
-      EXPECT_EQ(CodeOf([&] { Add(writer, samples[n]); }), Code::kExists);
-    } else {
-      Add(writer, samples[n]);
-    }
-  }
-  Finish(writer);
-  EXPECT_EQ(Dataset(At("out")).samples(), 9u);
-}
-
-TEST_F(WriterTest, WhatWasNotFlushedIsGoneAndNothingElse) {
-  const std::vector<Sample> samples = Samples(3);
-  {
-    Writer writer(At("out"));
-    Add(writer, samples[0]);
-    writer.flush();
-    EXPECT_TRUE(writer.has(samples[0].key));
-    Add(writer, samples[1]);
-  }
-  // What a crash leaves behind.
-  std::ofstream(At("out.parts/w00000-000001.stage")) << "x";
-  std::ofstream(At("out.parts/w00000-000001.tfrecord")) << "x";
-  for (const char* name : {"mine.txt", "wedding.json", "w00000.json", "w00000-x.pidx"})
-    std::ofstream(At("out.parts/") + name) << "x";
-  Writer writer(At("out"));
-  EXPECT_TRUE(writer.has(samples[0].key));
-  EXPECT_FALSE(writer.has(samples[1].key));
-  Add(writer, samples[2]);
-  Finish(writer);
-  EXPECT_EQ(Dataset(At("out")).samples(), 2u);
-  EXPECT_THAT(Files(At("out.parts")), ::testing::SizeIs(4));  // those are not the library's
-}
-
-TEST_F(WriterTest, WorkersExcludeEachOtherAndWaitForAll) {
-  const std::vector<Sample> samples = Samples(4);
-  const WriterOptions first{.worker = 0, .workers = 3}, second{.worker = 1, .workers = 3},
-      third{.worker = 2, .workers = 3};
-  Writer one(At("out"), first);
-  Add(one, samples[0]);
-  std::string message;
-  EXPECT_EQ(CodeOf([&] { Writer(At("out"), first); }, &message), Code::kState);
-  EXPECT_THAT(message, HasSubstr("another writer is worker 0"));
-  {
-    Writer two(At("out"), second);
-    Add(two, samples[1]);
-    two.flush();
-    EXPECT_EQ(CodeOf([&] { one.finish(); }, &message), Code::kState);
-    EXPECT_THAT(message, HasSubstr("worker 1 of 3 is still writing"));
-  }
-  EXPECT_EQ(CodeOf([&] { one.finish(); }, &message), Code::kState);
-  EXPECT_THAT(message, HasSubstr("worker 2 of 3 has not begun"));
-  {
-    Writer three(At("out"), third);
-    EXPECT_EQ(CodeOf([&] { Add(three, samples[1]); }), Code::kExists);  // another worker's
-  }
-  Finish(one);
-  EXPECT_EQ(Dataset(At("out")).samples(), 2u);
-  EXPECT_EQ(CodeOf([&] { Writer(At("x"), {.worker = 3, .workers = 3}); }), Code::kInvalid);
-}
-
-TEST_F(WriterTest, AForkedProcessHasNoWriterAndHoldsNoLock) {
-  int says[2];
-  ASSERT_EQ(::pipe(says), 0);
-  std::optional<Writer> writer(At("out"));
-  Add(*writer, Samples(1)[0]);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::close(says[1]);
-    const bool good = CodeOf([&] { writer->flush(); }) == Code::kState && !writer->has("set/0");
-    writer.reset();
-    char byte;
-    while (::read(says[0], &byte, 1) > 0) {
-    }
-    ::_exit(good ? 0 : 1);
-  }
-  writer->flush();
-  writer.reset();
-  EXPECT_TRUE(Writer(At("out")).has("set/0"));  // while the child has the descriptor
-  ::close(says[1]);
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-}
-
-// Who came back while the parts are packed would lose what it wrote.
-TEST_F(WriterTest, AWorkerCannotComeBackBeforeTheJobHasEnded) {
-  std::ofstream(At("program"))
-      << "#!/bin/sh\n[ \"$1\" = --version ] && exec '" << ::getenv("SHARDPACK_PACK")
-      << "' --version\ntrap 'exit 130' INT\nwhile :; do sleep 0.01; done\n";
-  fs::permissions(At("program"), fs::perms::owner_all);
-  ::setenv("SHARDPACK_PACK", At("program").c_str(), 1);
-  const WriterOptions first{.worker = 0, .workers = 2}, second{.worker = 1, .workers = 2};
-  { Writer two(At("out"), second); }
-  Job job;
-  {
-    Writer one(At("out"), first);
-    one.add("a", {}, images_[0]);
-    job = one.finish();
-  }
-  for (const WriterOptions& options : {first, second})
-    EXPECT_EQ(CodeOf([&] { Writer(At("out"), options); }), Code::kState);
-  job.cancel();
-  EXPECT_EQ(job.wait(), 130);
-  EXPECT_TRUE(Writer(At("out"), first).has("a"));
-}
-
-TEST_F(WriterTest, OnlyWhatWasPackedIsRemoved) {
-  std::ofstream(At("program")) << "#!/bin/sh\n[ \"$1\" = --version ] && exec '"
-                               << ::getenv("SHARDPACK_PACK") << "' --version\nwhile [ ! -e '"
-                               << At("go") << "' ]; do sleep 0.01; done\n";
-  fs::permissions(At("program"), fs::perms::owner_all);
-  ::setenv("SHARDPACK_PACK", At("program").c_str(), 1);
-  Writer one(At("out"));
-  one.add("a", {}, images_[0]);
-  const WriterOptions late{.worker = 7, .workers = 8};
-  std::string message;
-  {
-    Writer other(At("out"), late);
-    EXPECT_EQ(CodeOf([&] { one.finish(); }, &message), Code::kState);
-    EXPECT_THAT(message, HasSubstr("worker 7"));
-  }
-  Job job = one.finish();
-  EXPECT_EQ(CodeOf([&] { Writer(At("out"), late); }), Code::kState);
-  Writer next(At("out"), {.worker = 8, .workers = 9});  // of which the finish knows nothing
-  next.add("b", {}, images_[1]);
-  next.flush();
-  std::ofstream(At("go")) << "!";
-  EXPECT_EQ(job.wait(), 0);
-  EXPECT_FALSE(fs::exists(At("out.parts/w00000-000000.tfrecord")));
-  EXPECT_FALSE(fs::exists(At("out.parts/manifest.json")));
-  next = Writer();
-  Writer again(At("out"), {.worker = 8, .workers = 9});
-  EXPECT_TRUE(again.has("b"));
-  EXPECT_FALSE(again.has("a"));
 }
 
 TEST_F(WriterTest, RecordsAreNotNumberedBeyond32Bits) {
@@ -430,19 +173,6 @@ TEST_F(WriterTest, WholeNumbersAreLabels) {
   names.add("b", "02", images_[1]);
   Finish(names);
   EXPECT_THAT(Dataset(At("names")).classes(), ElementsAre("02", "10"));
-}
-
-// The process that had begun it was killed, and its program has published.
-TEST_F(WriterTest, AFinishThatWasKilledIsEndedByTheNext) {
-  Writer writer(At("out"), {.arguments = {"--expect=" + std::string(32, '0')}});
-  writer.add("a", {}, images_[0]);
-  EXPECT_NE(writer.finish().wait(), 0);
-  writer = Writer();
-  EXPECT_EQ(Job({"convert", "--out", At("out"), At("out.parts")}).wait(), 0);
-  Writer next(At("out"));
-  EXPECT_TRUE(next.has("a"));
-  Finish(next);
-  EXPECT_FALSE(fs::exists(At("out.parts")));
 }
 
 TEST_F(WriterTest, EveryFormatRefusesWhatItCannotHold) {
