@@ -1,12 +1,10 @@
 #include "augment/operation.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/edit_distance.h"
 
 namespace shardpack {
 namespace {
@@ -77,20 +75,6 @@ std::optional<OperationKind> FindOperation(std::string_view name) {
     if (kFacts[i].name == name) return static_cast<OperationKind>(i);
   }
   return std::nullopt;
-}
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
 }
 
 std::string_view NearestOperation(std::string_view name) {

@@ -90,8 +90,6 @@ const OperationFacts& FactsOf(OperationKind kind);
 std::optional<OperationKind> FindOperation(std::string_view name);
 // The known name that is most like it, for messages.
 std::string_view NearestOperation(std::string_view name);
-// The number of edits that turn one word into the other.
-size_t EditDistance(std::string_view a, std::string_view b);
 
 struct Operation {
   OperationKind kind = OperationKind::kIdentity;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "formats/io/edit_distance.h"
 #include "formats/io/enum_words.h"
 #include "formats/io/status_macros.h"
 

@@ -60,6 +60,7 @@ TEST(PlanTest, BadTextNamesColumnAndReason) {
   const std::pair<const char*, const char*> cases[] = {
       {"augment/2 invert", "column 1: this program reads augment/1, not augment/2"},
       {"randaugment(2, 9)", "column 1: no step is called randaugment; the nearest is rand_augment"},
+      {"SHARPNESS(2)", "column 1: no step is called SHARPNESS; the nearest is sharpness"},
       {"invert rotate(p=2)", "column 15: p is 2; it is a number from 0 to 1"},
       {"rand_augment(m=31)", "column 1: m is 31; it is below bins (31)"},
       {"color_jitter(h=.6)", "column 14: h is 0.6; it is a number from -0.5 to 0.5"},

@@ -6,16 +6,11 @@
 #ifndef SHARDPACK_CLI_FLAGS_SUGGEST_H_
 #define SHARDPACK_CLI_FLAGS_SUGGEST_H_
 
-#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace shardpack::cli {
-
-// The number of insertions, deletions, substitutions and swaps of neighbours from one word to the
-// other, ignoring case.
-size_t EditDistance(std::string_view a, std::string_view b);
 
 // The closest word within a third of the typed length, or one that begins with the typed word.
 std::string Nearest(std::string_view typed, std::span<const std::string> words);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "formats/io/edit_distance.h"
+
 namespace shardpack::cli {
 namespace {
 

@@ -23,7 +23,9 @@ ALLOWED = {
     "formats/webdataset": {"formats/core", "formats/io", "formats/tar"},
     "formats": {"formats/*", "formats/core", "formats/io", "formats/webdataset"},
     "images": {"formats/core:image_info", "formats/io:enum_words", "formats/io:status_macros"},
-    "augment": {"formats/core:image_info", "formats/io:enum_words", "formats/io:status_macros", "images"},
+    "augment": {
+        "formats/core:image_info", "formats/io:edit_distance", "formats/io:enum_words", "formats/io:status_macros", "images"
+    },
     "readers": {"augment", "formats/core", "formats/io", "images"},
     "converters": {"formats/core", "formats/io", "formats/tar", "images", "readers"},
     "validators": {"formats/core", "formats/io", "images", "readers"},
