@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <span>
 #include <utility>
@@ -11,6 +10,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "converters/sources/csv_record.h"
+#include "converters/sources/list_json_row.h"
+#include "converters/sources/list_names.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 
@@ -20,14 +21,7 @@ namespace {
 using RowSink = std::function<absl::Status(const ListRow&)>;
 
 constexpr size_t kShownBytes = 200;  // of a bad line
-constexpr size_t kMaxJsonDepth = 64;
-constexpr std::array<std::string_view, 7> kPathNames = {"path",  "file_name",  "filename", "file",
-                                                        "image", "image_path", "filepath"};
-constexpr std::array<std::string_view, 6> kLabelNames = {"label",      "class",    "class_name",
-                                                         "label_name", "category", "target"};
-
 constexpr size_t kMaxNumberDigits = 8;
-constexpr size_t kMaxMembers = 1000;  // of jsonl, to remember
 
 bool IsDigits(std::string_view text) {
   return !text.empty() &&
@@ -58,35 +52,11 @@ absl::Status CheckColumns(const ListOptions& options) {
   return absl::OkStatus();
 }
 
-std::string EmptyLabel(std::string_view what) {
-  return absl::StrCat("the label is ", std::string(what),
-                      " (--missing-part keep packs such samples without one)");
-}
-
 size_t ToNumber(std::string_view text) {
   size_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
-
-// Selects one of several spellings of a column: the earliest of `names`.
-class UsualName {
- public:
-  explicit UsualName(std::span<const std::string_view> names)
-      : names_(names), best_(names.size()) {}
-  // Whether `name` ranks before what was seen so far.
-  bool Beats(std::string_view name) {
-    const auto at =
-        static_cast<size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin());
-    if (at >= best_) return false;
-    best_ = at;
-    return true;
-  }
-
- private:
-  const std::span<const std::string_view> names_;
-  size_t best_;
-};
 
 // Lines end with LF or CRLF, which is not part of them.
 template <typename OnLine>
@@ -318,126 +288,13 @@ class ListParser {
   std::vector<bool> trims_;                                 // per column
 };
 
-// Extracts path and label from one object; everything else is only checked.
-class JsonRow : public nlohmann::json_sax<nlohmann::json> {
- public:
-  // Adds new members to `members`.
-  JsonRow(const ListOptions& options, std::vector<std::string>& members)
-      : options_(options), usual_path_(kPathNames), usual_label_(kLabelNames), members_(members) {}
-
-  std::optional<std::string> path, label;
-  std::string path_name, label_name;  // names of their members
-  std::string error = {};
-
-  bool null() override {
-    if (depth_ != 1 || !wants_label_ || wants_path_) return Value("null");
-    if (!options_.empty_labels) return Fail(EmptyLabel("null"));
-    label = "";
-    return true;
-  }
-  bool boolean(bool) override { return Value("a boolean"); }
-  bool number_integer(number_integer_t value) override { return Number(absl::StrCat(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return Number(absl::StrCat(value)); }
-  bool number_float(number_float_t, const string_t& text) override {
-    // A double would keep only the first 17 digits of these.
-    const bool whole = text.find_first_of(".eE") == text.npos;
-    if (whole && !options_.fields.empty()) return Fail("a whole number beyond 64 bits: " + text);
-    return Number(text);
-  }
-  bool string(string_t& text) override {
-    if (depth_ == 1 && wants_path_) path = text;
-    if (depth_ == 1 && wants_label_) label = text;
-    return depth_ > 0 || Fail("expected an object");
-  }
-  bool binary(binary_t&) override { return Fail("binary data"); }
-  bool start_object(size_t) override {
-    if (!Open("an object")) return false;
-    keys_.resize(depth_);
-    keys_.back().clear();
-    return true;
-  }
-  bool start_array(size_t) override {
-    if (depth_ == 0) return Fail("expected an object, as in {\"path\": \"a.jpg\", \"label\": 1}");
-    return Open("an array");
-  }
-  bool end_object() override { return Close(); }
-  bool end_array() override { return Close(); }
-  bool key(string_t& name) override {
-    // Deeper levels are used only with json=.
-    if (depth_ > 1 && options_.fields.empty()) return true;
-    if (!keys_[depth_ - 1].insert(name).second)
-      return Fail(absl::StrCat("the member ", EscapeForTerminal(name), " stands there twice"));
-    if (depth_ != 1) return true;
-    wants_path_ = options_.path.empty() ? usual_path_.Beats(name) : name == options_.path;
-    wants_label_ = options_.label.empty() ? usual_label_.Beats(name) : name == options_.label;
-    if (wants_path_) path_name = name;
-    if (wants_label_) label_name = name;
-    if (std::find(members_.begin(), members_.end(), name) == members_.end() &&
-        members_.size() < kMaxMembers)
-      members_.push_back(name);
-    return true;
-  }
-  bool parse_error(size_t, const std::string&,
-                   const nlohmann::detail::exception& failure) override {
-    const std::string_view what = failure.what();
-    const size_t colon = what.find("column");
-    return Fail(absl::StrCat("not JSON", colon == what.npos ? "" : " at ",
-                             std::string(what.substr(std::min(colon, what.size())))));
-  }
-
- private:
-  bool Fail(std::string why) {
-    if (error.empty()) error = std::move(why);
-    return false;
-  }
-  bool Value(std::string_view what) {
-    if (depth_ == 0) return Fail("expected an object");
-    if (depth_ != 1) return true;
-    if (wants_path_) return Fail(absl::StrCat("the path is ", std::string(what)));
-    if (wants_label_) return Fail(absl::StrCat("the label is ", std::string(what)));
-    return true;
-  }
-  bool Number(std::string text) {
-    if (depth_ == 1 && wants_label_) {
-      label = std::move(text);
-      return true;
-    }
-    return Value("a number");
-  }
-  bool Open(std::string_view what) {
-    if (depth_ == 1 && (wants_path_ || wants_label_)) return Value(what);
-    return ++depth_ <= kMaxJsonDepth || Fail("nested too deeply");
-  }
-  bool Close() {
-    --depth_;
-    return true;
-  }
-
-  const ListOptions& options_;
-  UsualName usual_path_, usual_label_;
-  std::vector<std::string>& members_;
-  bool wants_path_ = false, wants_label_ = false;
-  size_t depth_ = 0;
-  std::vector<std::set<std::string>> keys_;  // of the open objects, the row's first
-};
-
 absl::Status ListParser::ParseJson(std::string_view text) {
-  JsonRow row(options_, column_names_);
-  const bool parsed = nlohmann::json::sax_parse(text.begin(), text.end(), &row);
-  if (!parsed) return Bad(row.error.empty() ? "not JSON" : row.error);
-  if (!row.path) {
-    return Bad(options_.path.empty()
-                   ? "no member is named path; --columns path=NAME says which one it is"
-                   : absl::StrCat("no member is named ", EscapeForTerminal(options_.path)));
-  }
-  if (!row.label && !options_.label.empty()) {
-    return Bad(absl::StrCat("no member is named ", EscapeForTerminal(options_.label)));
-  }
+  const JsonListRow row = ParseJsonRow(text, options_, column_names_);
+  if (!row.error.empty()) return Bad(row.error);
   row_.path = *row.path;
   row_.path_column = row.path_name;
   if (row.label) row_.label = *row.label;
   if (row.label) row_.label_column = row.label_name;
-  if (row.label && row.label->empty() && !options_.empty_labels) return Bad(EmptyLabel("empty"));
   row_.columns = column_names_;
   return Emit();
 }
