@@ -272,10 +272,13 @@ std::string GpuText(const GpuProbe& probe) {
               probe.driver_cuda > 0
                   ? StrCat(", CUDA ", probe.driver_cuda / 1000, ".", probe.driver_cuda % 1000 / 10)
                   : "",
-              "\n");
+              probe.why_unusable.empty() ? "" : "; too old: ", probe.why_unusable, "\n");
   }
   StrAppend(&out, "cuda      ",
-            probe.built_with_cuda ? "kernels and runtime are built into //cuda (statically)"
+            probe.built_with_cuda ? StrCat("kernels and runtime ", probe.runtime / 1000, ".",
+                                           probe.runtime % 1000 / 10,
+                                           " are built into //cuda (statically), for driver ",
+                                           probe.needed_driver, " or newer")
                                   : "this build found no toolkit: //cuda has no kernels",
             "\nnvjpeg    ",
             EscapeForTerminal(probe.nvjpeg.empty()
@@ -300,6 +303,9 @@ nlohmann::json GpuJson(const GpuProbe& probe) {
           {"driver", probe.driver},
           {"driver_cuda", probe.driver_cuda},
           {"built_with_cuda", probe.built_with_cuda},
+          {"runtime", probe.runtime},
+          {"needed_driver", probe.needed_driver},
+          {"why_unusable", probe.why_unusable},
           {"nvjpeg", PercentEscape(probe.nvjpeg)},
           {"why_no_nvjpeg", PercentEscape(probe.why_no_nvjpeg)}};
 }

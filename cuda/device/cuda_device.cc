@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuda/device/device_error.h"
 #include "cuda/dynload/cuda_driver.h"
+#include "cuda/dynload/driver_floor.h"
 #include "cuda/kernels/gather_kernel.h"
 #include "formats/io/status_macros.h"
 
@@ -379,12 +380,9 @@ absl::Status CannotStart(cudaError_t error) {
   if (error == cudaErrorInsufficientDriver) {
     int driver = 0;
     (void)cudaDriverGetVersion(&driver);
-    absl::StrAppend(&reason,
-                    driver == 0
-                        ? "; no NVIDIA driver (libcuda.so.1) was found"
-                        : absl::StrCat("; the driver is for CUDA ", driver / 1000, ".",
-                                       driver % 1000 / 10, ", this program needs ",
-                                       CUDART_VERSION / 1000, ".", CUDART_VERSION % 1000 / 10));
+    absl::StrAppend(&reason, driver == 0
+                                 ? "; no NVIDIA driver (libcuda.so.1) was found"
+                                 : absl::StrCat("; ", DriverTooOld(CUDART_VERSION, driver)));
   }
   if (error == cudaErrorNoDevice) absl::StrAppend(&reason, " (", VisibleDevices(), ")");
   return absl::UnavailableError(absl::StrCat("no GPU can be used: ", reason));

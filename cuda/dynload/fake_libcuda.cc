@@ -1,4 +1,5 @@
-// A driver library with two GPUs, for gpu_probe_test: FAKE_CUDA_INIT is what cuInit returns.
+// A driver library with two GPUs, for gpu_probe_test: FAKE_CUDA_INIT is what cuInit returns,
+// FAKE_CUDA_VERSION the CUDA that it knows.
 #include <cstdlib>
 #include <cstring>
 
@@ -8,7 +9,8 @@ int cuInit(unsigned) {
   return answer == nullptr ? 0 : std::atoi(answer);
 }
 int cuDriverGetVersion(int* version) {
-  *version = 13000;
+  const char* const told = std::getenv("FAKE_CUDA_VERSION");
+  *version = told == nullptr ? 13000 : std::atoi(told);
   return 0;
 }
 int cuDeviceGetCount(int* count) {

@@ -1,5 +1,9 @@
 #include "cuda/dynload/gpu_probe.h"
 
+#ifdef SHARDPACK_WITH_CUDA
+#include <cuda_runtime_api.h>
+#endif
+
 #include <array>
 #include <cstdlib>
 #include <fstream>
@@ -7,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuda/dynload/cuda_driver.h"
+#include "cuda/dynload/driver_floor.h"
 #include "cuda/dynload/nvjpeg_library.h"
 
 namespace shardpack {
@@ -97,9 +102,12 @@ GpuProbe ProbeGpus(const std::string& driver_library) {
   GpuProbe probe;
 #ifdef SHARDPACK_WITH_CUDA
   probe.built_with_cuda = true;
+  probe.runtime = CUDART_VERSION;
+  probe.needed_driver = OldestDriver(CUDART_VERSION);
 #endif
   probe.driver = KernelModuleVersion();
   AskDriver(driver_library, probe);
+  if (probe.driver_cuda > 0) probe.why_unusable = DriverTooOld(probe.runtime, probe.driver_cuda);
   const absl::StatusOr<NvjpegLibrary> nvjpeg = NvjpegLibrary::Open();
   if (nvjpeg.ok()) {
     probe.nvjpeg = absl::StrCat(nvjpeg->path(), " (", nvjpeg->major(), ".", nvjpeg->minor(), ")");

@@ -36,6 +36,9 @@ struct GpuProbe {
   std::string driver;                 // "580.65.06", from the kernel's module; empty without
   int driver_cuda = 0;                // the newest CUDA that the driver knows: 13000 is 13.0
   bool built_with_cuda = false;       // with a toolkit: the libraries have kernels and the runtime
+  int runtime = 0;                    // the runtime's version, as driver_cuda; 0 without one
+  std::string needed_driver;          // the oldest driver for it, "580.65.06"
+  std::string why_unusable;           // why this driver's GPUs cannot be used, if it is too old
   std::string nvjpeg, why_no_nvjpeg;  // path and version, or why there is none
 };
 

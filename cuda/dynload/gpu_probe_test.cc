@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "cuda/dynload/driver_floor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -26,6 +27,31 @@ TEST(GpuProbe, NamesWhatTheDriverSees) {
   EXPECT_EQ(probe.driver_cuda, 13000);
   EXPECT_EQ(probe.why_none, "");
   EXPECT_NE(probe.nvjpeg.empty(), probe.why_no_nvjpeg.empty());
+}
+
+// GPUs that the driver sees and this program cannot use are no GPUs to be silent about.
+TEST(GpuProbe, SaysThatTheDriverIsTooOld) {
+  ::setenv("FAKE_CUDA_VERSION", "11080", 1);
+  const GpuProbe probe = ProbeGpus(kFake);
+  ::unsetenv("FAKE_CUDA_VERSION");
+  EXPECT_EQ(probe.gpus.size(), 2u);
+  EXPECT_EQ(probe.runtime > 0, probe.built_with_cuda);
+  if (!probe.built_with_cuda) return;
+  EXPECT_FALSE(probe.needed_driver.empty());
+  EXPECT_THAT(probe.why_unusable,
+              AllOf(HasSubstr("for CUDA 11.8"), HasSubstr(probe.needed_driver + " or newer")));
+  EXPECT_EQ(ProbeGpus(kFake).why_unusable, "");
+}
+
+// By NVIDIA's table of minor version compatibility.
+TEST(DriverFloor, IsTheFirstDriverOfTheMajorVersion) {
+  EXPECT_EQ(DriverTooOld(12080, 12000), "");
+  EXPECT_EQ(DriverTooOld(12080, 13000), "");
+  EXPECT_EQ(DriverTooOld(12080, 11080),
+            "the driver is for CUDA 11.8, this program needs 12.0: driver 525.60.13 or newer");
+  EXPECT_EQ(DriverTooOld(13000, 12080),
+            "the driver is for CUDA 12.8, this program needs 13.0: driver 580.65.06 or newer");
+  EXPECT_EQ(DriverTooOld(14010, 13000), "the driver is for CUDA 13.0, this program needs 14.0");
 }
 
 TEST(GpuProbe, SaysWhyThereIsNone) {

@@ -256,7 +256,8 @@ TEST_F(CudaDeviceTest, SaysWhyNoGpuCanBeUsed) {
   } kCases[] = {
       {kDeviceNone, 13000, true, "cudaErrorNoDevice: in words (CUDA_VISIBLE_DEVICES=)"},
       {kDeviceInsufficientDriver, 0, true, "no NVIDIA driver (libcuda.so.1) was found"},
-      {kDeviceInsufficientDriver, 12040, true, "the driver is for CUDA 12.4, this program needs 1"},
+      {kDeviceInsufficientDriver, 11040, true, "the driver is for CUDA 11.4, this program needs 1"},
+      {kDeviceInsufficientDriver, 11040, true, " or newer"},
       {kDeviceUnknown, 13000, true, "no GPU can be used: cudaErrorOfTheFake"},
       {kDeviceNotInitialized, 13000, false, "forked after CUDA was used"},
   };

@@ -18,6 +18,8 @@ def _cuda_object_impl(ctx):
     args = ctx.actions.args()
     args.add_all(["-c", ctx.file.src, "-o", out, "-std=c++20", "-O3", "-Xcompiler", "-fPIC,-Wall,-Wextra"])
     args.add_all(["-Werror", "all-warnings"])
+    # The others are for drivers from 550 on (12.4), and the runtime 12 is for those from 525 on.
+    args.add("-compress-mode=speed")
     if ctx.attr._line_info[BuildSettingInfo].value:
         args.add("-lineinfo")
     for architecture in ctx.attr._architectures[BuildSettingInfo].value.split(","):

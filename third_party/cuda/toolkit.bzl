@@ -33,8 +33,16 @@ _HEADERS = """
 _CUDART = """
     linkopts = ["-L{home}/lib64", "-l:libcudart_static.a", "-ldl", "-lpthread", "-lrt"],"""
 
+# For any GPU from 7.5 on by the driver's compiler, and for these at once; what a toolkit does not know is left out. Code for 7.5
+# is there in both forms, since drivers that are older than the toolkit do not compile its intermediate form.
+_WANTED = ["75-ptx", "75", "80", "86", "89", "90", "100", "120"]
+
+def _known(repository_ctx, nvcc):
+    known = repository_ctx.execute([nvcc, "--list-gpu-code"]).stdout.split("\n")
+    return ",".join([one for one in _WANTED if "sm_" + one.partition("-")[0] in known])
+
 def _cuda_toolkit_impl(repository_ctx):
-    home, version = "", ""
+    home, version, architectures = "", "", ""
     for folder in [repository_ctx.os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]:
         nvcc = repository_ctx.path(folder + "/bin/nvcc") if folder.startswith("/") else None
         if nvcc == None or not nvcc.exists:
@@ -42,6 +50,7 @@ def _cuda_toolkit_impl(repository_ctx):
         result = repository_ctx.execute([nvcc, "--version"])
         if result.return_code == 0:
             home, version = folder, result.stdout.strip().split("\n")[-1]
+            architectures = _known(repository_ctx, nvcc)
             break
     if home:
         repository_ctx.symlink(home + "/include", "include")
@@ -50,7 +59,7 @@ def _cuda_toolkit_impl(repository_ctx):
         headers = _HEADERS if home else "",
         cudart = _CUDART.format(home = home) if home else "",
     ))
-    repository_ctx.file("toolkit.bzl", "HOME = %r\nVERSION = %r\n" % (home, version))
+    repository_ctx.file("toolkit.bzl", "HOME = %r\nVERSION = %r\nARCHITECTURES = %r\n" % (home, version, architectures))
 
 cuda_toolkit = repository_rule(
     implementation = _cuda_toolkit_impl,
