@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
-#include "formats/io/resources.h"
+#include "formats/io/rank_cores.h"
 #include "formats/io/status_macros.h"
 #include "readers/loading/loader_core.h"
 
@@ -116,7 +116,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
     return absl::InvalidArgumentError(absl::StrCat("mix: classes is ", options.mix->classes,
                                                    "; the dataset has ", dataset.classes().size()));
   }
-  if (options.threads <= 0) options.threads = AvailableCores();
+  if (options.threads <= 0) options.threads = CoresOfRank();
   options.prefetch_batches = std::min(options.prefetch_batches, kMaxPrefetch);
   const uint32_t slots = rank.slots(global_batch);
   if (options.prefetch_batches == 0) {
