@@ -9,6 +9,9 @@
 namespace shardpack::api {
 namespace {
 
+// In place of a stream, as in DLPack.
+const Stream kHost = reinterpret_cast<Stream>(intptr_t{-1});
+
 uint32_t TypeOf(TensorType type) {
   switch (type) {
     case TensorType::kF32:
@@ -118,7 +121,7 @@ absl::StatusOr<DeviceTensor> BatchOnDevice::Tensor(uint32_t what) const {
 
 absl::Status BatchOnDevice::WaitOn(Stream stream) {
   RETURN_IF_ERROR(CheckThere());
-  return batch_->WaitOn(stream);
+  return stream == kHost ? batch_->Synchronize() : batch_->WaitOn(stream);
 }
 
 absl::Status BatchOnDevice::ReleaseOn(Stream stream) {

@@ -536,6 +536,8 @@ TEST_F(DeviceTest, AReleasedBatchKeepsItsFactsAlone) {
   shardpack_batch* batch = nullptr;
   ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
   ASSERT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK);
+  void* const host = reinterpret_cast<void*>(intptr_t{-1});
+  EXPECT_EQ(shardpack_batch_wait_on(batch, host, said_.into()), SHARDPACK_OK) << said_.text();
   EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
   EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_STATE);
   EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_STATE);

@@ -51,6 +51,10 @@ class CopiedBatches final : public DeviceSource {
         {"skipped_by_engines", stats.decode.skipped},
         {"nvjpeg_bytes", stats.decode.nvjpeg_bytes},
         {"decode_backends", stats.decode_backends},
+        {"decode_threads", stats.decode_threads},
+        {"engine_us_an_image", stats.decode.engine_us},
+        {"thread_us_an_image", stats.decode.lane_us},
+        {"ranks_on_node", stats.ranks},
         {"fallbacks", stats.fallbacks},
         {"why_fallback", stats.why_fallback},
         {"host", nlohmann::ordered_json::parse(stats.host.ToJson())}};

@@ -806,8 +806,9 @@ SHARDPACK_API shardpack_code shardpack_loader_next_into(shardpack_loader* loader
                                                         const shardpack_target* target,
                                                         void* stream, shardpack_batch** batch,
                                                         shardpack_error** error);
-/* What is enqueued on the stream from now on runs once the batch is there. Nothing to do for a
- * batch in host memory. One thread at a time. */
+/* What is enqueued on the stream from now on runs once the batch is there. With the stream -1 it is
+ * this call that waits until then, for use on any stream. Nothing to do for a batch in host memory.
+ * One thread at a time. */
 SHARDPACK_API shardpack_code shardpack_batch_wait_on(shardpack_batch* batch, void* stream,
                                                      shardpack_error** error);
 /* Gives the memory of the batch back now, used until what runs on the stream by now is done, though

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "cuda/device/device_error.h"
-#include "formats/io/resources.h"
+#include "formats/io/rank_cores.h"
 
 namespace shardpack {
 namespace {
@@ -96,7 +96,7 @@ absl::Status HostDevice::Fill(void* to, int byte, size_t bytes, Stream) {
 }
 
 absl::Status HostDevice::Preprocess(const PreprocessLaunch& launch, Stream) {
-  if (PreprocessByThreads(launch, AvailableCores()).ok()) return absl::OkStatus();
+  if (PreprocessByThreads(launch, CoresOfRank()).ok()) return absl::OkStatus();
   return Failure(kDeviceInvalidValue, "invalid value", "starting the preprocessing");
 }
 absl::Status HostDevice::Gather(const GatherLaunch& launch, Stream) {

@@ -80,6 +80,19 @@ def checks(shardpack, torch, path):
     assert float(static[0]) == 1
     same(got)
 
+  def synchronized():
+    """Batches that the host waited for, used on a stream that was never told of them (DLPack's stream -1)."""
+    stream, got = torch.cuda.Stream(), []
+    for batch in shardpack.load(path, device=torch.device("cuda", 0), **options):
+      batch.synchronize()
+      with torch.cuda.stream(stream):
+        images, labels = (torch.utils.dlpack.from_dlpack(tensor.__dlpack__(stream=-1)) for tensor in (batch.images, batch.labels))
+        got.append((images.clone(), labels.clone()))
+        del images, labels
+      batch.release(stream.cuda_stream)
+    torch.cuda.synchronize()
+    same(got)
+
   def next_into():
     images = torch.empty((16, 3, 224, 224), device="cuda")
     labels = torch.empty(16, device="cuda", dtype=torch.int64)
@@ -106,7 +119,7 @@ def checks(shardpack, torch, path):
       assert torch.cuda.mem_get_info(n)[0] >= free - (64 << 20), f"memory of GPU {n} was taken"
     return f"{torch.cuda.device_count()} GPUs"
 
-  return [(function.__name__, function) for function in (values, late_consumer, other_thread, capture, next_into, decoded_by_the_gpu, one_context)]
+  return [(function.__name__, function) for function in (values, late_consumer, other_thread, capture, synchronized, next_into, decoded_by_the_gpu, one_context)]
 
 
 def main():

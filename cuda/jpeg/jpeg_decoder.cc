@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cuda/jpeg/decode_balance.h"
+#include "cuda/jpeg/decode_streams.h"
 #include "cuda/jpeg/jpeg_engines.h"
 #include "cuda/jpeg/jpeg_worker.h"
 #include "cuda/jpeg/nvjpeg_backends.h"
@@ -48,6 +53,22 @@ bool IsRgbCoded(std::span<const std::byte> file) {
   return by_adobe.value_or(by_names);
 }
 
+// Arithmetic codes, which nvJPEG does not know: by the kind of the frame (ITU-T T.81, table B.1).
+bool IsArithmetic(std::span<const std::byte> file) {
+  const auto at = [&](size_t i) { return static_cast<uint32_t>(file[i]); };
+  for (size_t i = 2; i + 4 <= file.size() && at(i) == 0xFF;) {
+    const uint32_t marker = at(i + 1);
+    if (marker == 0xFF) {  // fill
+      ++i;
+      continue;
+    }
+    if (marker >= 0xC9 && marker <= 0xCF && marker != 0xCC) return true;
+    if (marker == 0xDA) break;
+    i += 2 + (at(i + 2) << 8 | at(i + 3));
+  }
+  return false;
+}
+
 // Whether the file ends as a JPEG does, up to a few more bytes: the engines decode a truncated file
 // to an image whose rest is gray, and report no error.
 bool HasEnd(std::span<const std::byte> file) {
@@ -70,12 +91,24 @@ bool HasManyScans(const JpegImage& image, uint32_t max_scans) {
   return scans > max_scans;
 }
 
+using Clock = std::chrono::steady_clock;
+
+double MicrosecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+absl::Status FirstError(std::span<const absl::Status> ends) {
+  for (const absl::Status& end : ends) RETURN_IF_ERROR(end);
+  return absl::OkStatus();
+}
+
 bool IsForNvjpeg(const JpegImage& image, const JpegDecoderOptions& options) {
   const ImageInfo& info = image.info;
   return info.format == ImageFormat::kJpeg && info.bits_per_channel == 8 && !info.truncated() &&
          (info.color_space == ColorSpace::kGray || info.color_space == ColorSpace::kRgb) &&
          !(options.orient && info.orientation != 1) && HasEnd(image.file) &&
-         !IsRgbCoded(image.file) && !HasManyScans(image, options.max_scans);
+         !IsRgbCoded(image.file) && !IsArithmetic(image.file) &&
+         !HasManyScans(image, options.max_scans);
 }
 
 }  // namespace
@@ -105,6 +138,7 @@ class JpegDecoder::Impl {
       : device_(device),
         options_(options),
         memory_(device, options.nvjpeg_bytes),
+        streams_(device, static_cast<size_t>(std::max(options.threads, 1))),
         engines_(functions, device, options, memory_) {
     HybridSource hybrid = {functions, absl::UnimplementedError("no nvJPEG"), &memory_};
     if (functions != nullptr) {
@@ -117,6 +151,13 @@ class JpegDecoder::Impl {
     workers_.front()->MakeHybrid();  // says for all whether there is one
   }
 
+  ~Impl() {
+    if (!device_.lost()) (void)WaitUntilIdle(std::chrono::seconds(1));
+  }
+  bool WaitUntilIdle(std::chrono::milliseconds patience) const {
+    return streams_.WaitUntilIdle(patience);
+  }
+
   absl::Status Decode(std::span<const JpegImage> images, Stream stream,
                       std::span<JpegResult> results) {
     if (images.size() != results.size()) {
@@ -126,6 +167,7 @@ class JpegDecoder::Impl {
     known_.assign(images.begin(), images.end());
     engine_batch_.clear();
     worker_batch_.clear();
+    left_.clear();
     for (size_t i = 0; i < known_.size(); ++i) {
       // The result if the device fails before this image is decoded.
       results[i] = {absl::UnknownError("not decoded"), JpegWay::kNone};
@@ -141,9 +183,17 @@ class JpegDecoder::Impl {
         worker_batch_.push_back({i, for_nvjpeg});
       }
     }
-    // The engines first: the CPU works while they do.
-    if (auto status = ByEngines(stream, results); !status.ok()) return status;
-    return ByWorkers(stream, results);
+    absl::Status decoded;
+    if (workers_.size() > 1 && options_.share && !engine_batch_.empty()) {
+      decoded = BySharing(stream, results);
+    } else {  // the engines first: the CPU works while they do
+      decoded = ByEngines({0, engine_batch_.size()}, stream, results);
+      if (decoded.ok()) decoded = ByWorkers(stream, results);
+    }
+    engines_.EndBatch();
+    // After a failure too: part of it may be under way.
+    const absl::Status joined = streams_.Join(stream);
+    return decoded.ok() ? joined : decoded;
   }
 
   absl::Status DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
@@ -162,6 +212,8 @@ class JpegDecoder::Impl {
   JpegDecoderStats stats() const {
     JpegDecoderStats sum = engines_.stats();
     sum.hardware -= sum.skipped;  // the CPU did those
+    sum.engine_us = rates_.engine_us;
+    sum.lane_us = rates_.lane_us;
     sum.failed += failed_;
     sum.nvjpeg_bytes = memory_.device_bytes();
     sum.nvjpeg_pinned_bytes = memory_.pinned_bytes();
@@ -202,38 +254,105 @@ class JpegDecoder::Impl {
     return absl::OkStatus();
   }
 
-  absl::Status ByEngines(Stream stream, std::span<JpegResult> results) {
+  // Of engine_batch_; what they do not decode is the workers'.
+  absl::Status ByEngines(DecodeBalance::Chunk chunk, Stream stream, std::span<JpegResult> results) {
     std::vector<const JpegImage*> images;
-    for (const size_t i : engine_batch_) images.push_back(&known_[i]);
+    for (size_t k = chunk.begin; k < chunk.end; ++k) images.push_back(&known_[engine_batch_[k]]);
     std::vector<bool> decoded;
-    RETURN_IF_ERROR(engines_.Decode(images, stream, decoded));
-    for (size_t k = 0; k < engine_batch_.size(); ++k) {
-      const size_t i = engine_batch_[k];
+    RETURN_IF_ERROR(engines_.Decode(images, streams_.engines(stream), decoded));
+    for (size_t k = 0; k < images.size(); ++k) {
+      const size_t i = engine_batch_[chunk.begin + k];
       if (decoded[k]) {
         results[i] = {absl::OkStatus(), JpegWay::kHardware};
       } else {
-        worker_batch_.push_back({i, true});
+        left_.push_back({i, true});
       }
     }
     return absl::OkStatus();
   }
 
-  // Each worker takes the next image when it is done with one.
+  // The rest, after the engines.
   absl::Status ByWorkers(Stream stream, std::span<JpegResult> results) {
+    worker_batch_.insert(worker_batch_.end(), left_.begin(), left_.end());
+    left_.clear();
     std::atomic<size_t> next{0};
     std::vector<absl::Status> ends(workers_.size());
     RunOnThreads(std::min(workers_.size(), worker_batch_.size()), [&](size_t worker) {
-      absl::Status& end = ends[worker];
-      if (worker > 0) end = device_.EnterThread();
-      for (size_t k; end.ok() && (k = next.fetch_add(1)) < worker_batch_.size();) {
-        const WorkerItem& item = worker_batch_[k];
-        end = workers_[worker]->Decode(known_[item.image], item.for_nvjpeg, stream,
-                                       &results[item.image]);
+      if (worker > 0) ends[worker] = device_.EnterThread();
+      if (ends[worker].ok()) ends[worker] = WorkThrough(worker, next, stream, results);
+      if (!ends[worker].ok()) next.store(worker_batch_.size());
+    });
+    return FirstError(ends);
+  }
+
+  // What only the CPU takes first, then images of the engines from the last one on.
+  absl::Status BySharing(Stream stream, std::span<JpegResult> results) {
+    DecodeBalance balance(engine_batch_.size(), workers_.size(), rates_);
+    std::atomic<size_t> next{0};
+    std::vector<absl::Status> ends(workers_.size() + 1);
+    RunOnThreads(workers_.size() + 1, [&](size_t thread) {
+      absl::Status& end = ends[thread];
+      if (thread == 0) {
+        end = FeedEngines(balance, stream, results);
+      } else {
+        end = device_.EnterThread();
+        if (end.ok()) end = WorkThrough(thread - 1, next, stream, results);
+        if (end.ok()) end = Share(thread - 1, balance, stream, results);
       }
       if (!end.ok()) next.store(worker_batch_.size());
     });
-    for (const absl::Status& end : ends) {
-      if (!end.ok()) return end;
+    rates_ = balance.rates();
+    RETURN_IF_ERROR(FirstError(ends));
+    // Of lanes for which there was no thread.
+    balance.EndEngines();
+    while (const std::optional<size_t> k = balance.TakeOne())
+      left_.push_back({engine_batch_[*k], true});
+    worker_batch_.erase(worker_batch_.begin(),
+                        worker_batch_.begin() +
+                            static_cast<ptrdiff_t>(std::min(next.load(), worker_batch_.size())));
+    return ByWorkers(stream, results);
+  }
+
+  absl::Status FeedEngines(DecodeBalance& balance, Stream stream, std::span<JpegResult> results) {
+    const Clock::time_point begin = Clock::now();
+    std::vector<size_t> sizes;
+    size_t done = 0;
+    for (;;) {
+      const DecodeBalance::Chunk chunk = balance.TakeChunk();
+      if (chunk.empty()) return absl::OkStatus();
+      const size_t refused = left_.size();
+      absl::Status status = ByEngines(chunk, stream, results);
+      if (!status.ok() || left_.size() - refused == chunk.size()) balance.EndEngines();
+      RETURN_IF_ERROR(status);
+      // It had to wait for the place of an earlier one, which has been decoded.
+      sizes.push_back(chunk.size());
+      const size_t under_way = std::max(options_.hardware_batches, 1u);
+      if (sizes.size() <= under_way) continue;
+      done += sizes[sizes.size() - 1 - under_way];
+      balance.NoteEngines(done, MicrosecondsSince(begin));
+    }
+  }
+
+  absl::Status Share(size_t worker, DecodeBalance& balance, Stream stream,
+                     std::span<JpegResult> results) {
+    while (const std::optional<size_t> k = balance.TakeOne()) {
+      const Clock::time_point begin = Clock::now();
+      const size_t i = engine_batch_[*k];
+      RETURN_IF_ERROR(
+          workers_[worker]->Decode(known_[i], true, streams_.lane(worker, stream), &results[i]));
+      balance.NoteLane(MicrosecondsSince(begin));
+    }
+    return absl::OkStatus();
+  }
+
+  // Each worker takes the next image when it is done with one.
+  absl::Status WorkThrough(size_t worker, std::atomic<size_t>& next, Stream stream,
+                           std::span<JpegResult> results) {
+    for (size_t k; (k = next.fetch_add(1)) < worker_batch_.size();) {
+      const WorkerItem& item = worker_batch_[k];
+      RETURN_IF_ERROR(workers_[worker]->Decode(known_[item.image], item.for_nvjpeg,
+                                               streams_.lane(worker, stream),
+                                               &results[item.image]));
     }
     return absl::OkStatus();
   }
@@ -241,13 +360,15 @@ class JpegDecoder::Impl {
   Device& device_;
   const JpegDecoderOptions options_;
   NvjpegMemory memory_;
+  DecodeStreams streams_;  // outlive what decodes on them
   JpegEngines engines_;
   std::vector<std::unique_ptr<JpegWorker>> workers_;  // at least one
-  uint64_t failed_ = 0;                               // before anybody decoded them
+  DecodeRates rates_;
+  uint64_t failed_ = 0;  // before anybody decoded them
   // For one call.
   std::vector<JpegImage> known_;
   std::vector<size_t> engine_batch_;
-  std::vector<WorkerItem> worker_batch_;
+  std::vector<WorkerItem> worker_batch_, left_;  // left_: by the engines
 };
 
 JpegDecoder::JpegDecoder(const NvjpegFunctions* functions, Device& device,
@@ -262,6 +383,9 @@ absl::Status JpegDecoder::Decode(std::span<const JpegImage> images, Stream strea
 absl::Status JpegDecoder::DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
                                         Stream stream, JpegResult* result, bool* skipped) {
   return impl_->DecodeSkipped(image, unpainted, stream, result, skipped);
+}
+bool JpegDecoder::WaitUntilIdle(std::chrono::milliseconds patience) const {
+  return impl_->WaitUntilIdle(patience);
 }
 bool JpegDecoder::has_hardware() const { return impl_->has_hardware(); }
 bool JpegDecoder::has_hybrid() const { return impl_->has_hybrid(); }

@@ -8,10 +8,12 @@
 // Three ways: the GPU's JPEG engines, a batch in one call (baseline JPEG); nvJPEG's hybrid decoder
 // (Huffman codes on the CPU, the rest on the GPU; progressive JPEG too); and the project's decoder
 // on the CPU with a copy to the device, for everything that the others refuse or fail at: other
-// formats, CMYK, RGB without YCbCr, truncated files, images that an EXIF orientation turns. Which
+// formats, CMYK, RGB without YCbCr, truncated files, images that `orient` turns. Which
 // of them exist is found out at construction; backends() says it, with the reasons. What the
-// engines do not take is spread over `threads`. Pixels have 8 bits, channels interleaved. The ways
-// round differently, by a few levels.
+// engines do not take is spread over `threads`, which then share what they do take
+// (decode_balance.h). The engines and up to four threads have streams of their own
+// (decode_streams.h). Pixels have 8 bits, channels interleaved. The ways round differently, by a
+// few levels.
 //
 // Lifetime: functions, device and stream outlive the decoder; files and outputs live until the
 // stream has run.
@@ -28,6 +30,7 @@
 #define SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -52,7 +55,10 @@ struct JpegDecoderOptions {
   uint8_t channels = 3;  // 1: luma, 3: RGB
   bool use_hardware = true, use_hybrid = true;
   bool orient = false;  // images as they are meant to be seen
-  int threads = 1;      // the caller's is one of them
+  int threads = 1;      // the caller's is one of them, unless it feeds the engines
+  // With threads, those take images of the engines too, so that both end together: more a second,
+  // and pixels that differ by a few levels from run to run.
+  bool share = true;
   // Batches that the engines, images that each thread's hybrid decoder may have under way.
   uint32_t hardware_batches = 2, hybrid_pages = 2;
   uint64_t max_pixels = 64'000'000;                // of an image
@@ -99,7 +105,9 @@ struct JpegDecoderStats {
   uint64_t refused = 0;         // JPEGs that nvJPEG refused and the CPU decoded
   uint64_t without_nvjpeg = 0;  // JPEGs that nvJPEG would take, on a thread that has none
   uint64_t pageable = 0;        // of cpu: copied from memory that is not page-locked
-  std::string first_refusal;    // why the first of the batches or JPEGs was refused
+  // Wall time an image, of all engines and of one thread, as last measured; 0: not measured.
+  double engine_us = 0, lane_us = 0;
+  std::string first_refusal;  // why the first of the batches or JPEGs was refused
   // That nvJPEG has now, and times that it was refused some; 0 with one that uses its own.
   uint64_t nvjpeg_bytes = 0, nvjpeg_pinned_bytes = 0, nvjpeg_refusals = 0;
 };
@@ -124,6 +132,10 @@ class JpegDecoder {
   // there. The result is then not touched.
   absl::Status DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
                              Stream stream, JpegResult* result, bool* skipped);
+
+  // Whether all work has run that was enqueued, by calls that failed too. If not, it must not be
+  // destroyed.
+  bool WaitUntilIdle(std::chrono::milliseconds patience) const;
 
   // Whether the engines are asked now: they rest after failures.
   bool has_hardware() const;

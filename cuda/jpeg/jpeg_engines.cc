@@ -53,6 +53,7 @@ std::string JpegEngines::Describe() const {
 
 void JpegEngines::BeginBatch() {
   if (rest_ > 0 && --rest_ == 0) failed_in_a_row_ = kMaxFailures - 1;  // one try
+  asked_ = batch_decoded_ = 0;
 }
 
 bool JpegEngines::Takes(const JpegImage& image) {
@@ -108,19 +109,26 @@ absl::Status JpegEngines::Decode(std::span<const JpegImage* const> images, Strea
   culprits_.clear();
   RETURN_IF_ERROR(DecodePart(images, 0, stream, decoded));
   if (calls_left_ < most_calls) ++stats_.failed_batches;
-  if (decoded_ == 0) {
-    if (++failed_in_a_row_ < kMaxFailures) return absl::OkStatus();
-    GiveUp(stats_.first_refusal);
-    rest_ = next_rest_;
-    next_rest_ = std::min<uint32_t>(next_rest_ * 2, 1u << 16);
-    return absl::OkStatus();
-  }
-  failed_in_a_row_ = 0;
+  asked_ += images.size();
+  batch_decoded_ += decoded_;
+  if (decoded_ == 0) return absl::OkStatus();
   ++stats_.batches;
   stats_.hardware += decoded_;
   for (const JpegImage* image : culprits_) Remember(*image);
   if (compared_) return absl::OkStatus();
   return CompareWithCpu(images, stream, decoded);
+}
+
+void JpegEngines::EndBatch() {
+  if (asked_ == 0) return;
+  if (batch_decoded_ > 0) {
+    failed_in_a_row_ = 0;
+    return;
+  }
+  if (++failed_in_a_row_ < kMaxFailures) return;
+  GiveUp(stats_.first_refusal);
+  rest_ = next_rest_;
+  next_rest_ = std::min<uint32_t>(next_rest_ * 2, 1u << 16);
 }
 
 absl::Status JpegEngines::CompareWithCpu(std::span<const JpegImage* const> images, Stream stream,

@@ -43,8 +43,11 @@ class JpegEngines {
   // Once a batch, before Takes.
   void BeginBatch();
   bool Takes(const JpegImage& image);
+  // Any part of the batch.
   absl::Status Decode(std::span<const JpegImage* const> images, Stream stream,
                       std::vector<bool>& decoded);
+  // Judges them by the whole batch.
+  void EndBatch();
   // That they said they had decoded it, and had not.
   void NoteSkipped(const JpegImage& image);
 
@@ -69,6 +72,7 @@ class JpegEngines {
   JpegDecoderStats stats_;
   // For one batch.
   size_t decoded_ = 0, calls_left_ = 0;
+  size_t asked_ = 0, batch_decoded_ = 0;
   std::vector<const JpegImage*> culprits_;
 };
 

@@ -13,6 +13,8 @@ void GatherOnHost(const GatherLaunch& launch) {
       std::memcpy(to, launch.table + launch.rows[i] * launch.row_bytes, launch.row_bytes);
     }
   }
+  if (launch.labels == nullptr) return;
+  std::memcpy(launch.out_labels, launch.labels, launch.count * sizeof(int64_t));
 }
 
 }  // namespace shardpack

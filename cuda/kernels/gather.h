@@ -14,13 +14,16 @@
 
 namespace shardpack {
 
-// Copies rows of a table in device memory to a batch.
+// Copies rows of a table in device memory to a batch, and their labels.
 struct GatherLaunch {
   const uint8_t* table = nullptr;  // device
   const uint64_t* rows = nullptr;  // device; kNoRow: zeros
   uint32_t count = 0;
   uint64_t row_bytes = 0;
   uint8_t* out = nullptr;  // device, count * row_bytes
+  // On the device, one a row, copied to out_labels; nullptr: none are.
+  const int64_t* labels = nullptr;
+  int64_t* out_labels = nullptr;
 };
 inline constexpr uint64_t kNoRow = ~uint64_t{0};
 // The same on the CPU; all pointers are readable by the host.

@@ -14,6 +14,9 @@ static_assert(kNone == kNoRow);
 template <typename Word>
 __global__ void Gather(const GatherLaunch launch) {
   const uint64_t row = launch.rows[blockIdx.x];
+  if (launch.labels != nullptr && blockIdx.y == 0 && threadIdx.x == 0) {
+    launch.out_labels[blockIdx.x] = launch.labels[blockIdx.x];
+  }
   const uint64_t words = launch.row_bytes / sizeof(Word);
   const Word* const from = reinterpret_cast<const Word*>(launch.table + row * launch.row_bytes);
   Word* const to = reinterpret_cast<Word*>(launch.out + blockIdx.x * launch.row_bytes);

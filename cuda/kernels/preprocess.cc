@@ -41,9 +41,10 @@ void MakeTiles(const PreprocessWork& work) {
 // Then no filter changes a pixel: at this scale its weights are 1 and zeros.
 bool NeedsNoResize(const PreprocessSample& sample, const PreprocessLaunch& launch) {
   const PixelBox& box = sample.box;
-  return sample.pixels != nullptr && box.IsInside(sample.width, sample.height) &&
-         box.left == std::floor(box.left) && box.top == std::floor(box.top) &&
-         box.right - box.left == launch.out_width && box.bottom - box.top == launch.out_height;
+  return sample.pixels != nullptr && !IsTurned(sample) &&
+         box.IsInside(sample.width, sample.height) && box.left == std::floor(box.left) &&
+         box.top == std::floor(box.top) && box.right - box.left == launch.out_width &&
+         box.bottom - box.top == launch.out_height;
 }
 
 void Convert(const PreprocessSample& sample, const PreprocessLaunch& launch) {
@@ -94,6 +95,8 @@ PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch) {
   work.tiles_x = (launch.out_width + kTileWidth - 1) / kTileWidth;
   work.tiles_y = (launch.out_height + kTileHeight - 1) / kTileHeight;
   work.count = launch.count;
+  work.labels = launch.labels;
+  work.out_labels = launch.out_labels;
   PreprocessStore& store = work.store;
   store.out = static_cast<uint8_t*>(launch.out);
   store.width = launch.out_width;
@@ -134,6 +137,10 @@ absl::Status PreprocessByThreads(const PreprocessLaunch& launch, int threads) {
       one.samples = launch.samples + i;
       one.count = 1;
       one.out = static_cast<uint8_t*>(launch.out) + i * out_bytes;
+      if (launch.labels != nullptr) {
+        launch.out_labels[i] = launch.labels[i];
+        one.labels = nullptr;
+      }
       if (NeedsNoResize(*one.samples, launch)) {
         Convert(*one.samples, one);
         continue;

@@ -9,8 +9,9 @@
 // The box of each sample is resized to out_width x out_height as Pillow's Image.resize(size,
 // resample, box) does it, bit for bit (Pillow keeps the box's edges in float): filters, weights of
 // 22 bits, 8 bits between columns and rows. Numbers are those of PixelOutput. Pixels around the box
-// count if the filter reaches them. Every reduction works, without additional memory. A sample
-// without pixels (nullptr), or whose box is not inside them, becomes zeros.
+// count if the filter reaches them. An image that an EXIF orientation turns is read turned. Every
+// reduction works, without additional memory. A sample without pixels (nullptr), or whose box is
+// not inside them, becomes zeros.
 //
 // Lifetime: samples, their pixels and `out` must live until the launch has run.
 //
@@ -24,9 +25,12 @@
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "images/pixels/host_device.h"
+#include "images/pixels/orientation.h"
 #include "images/pixels/pixel_output.h"
 #include "images/pixels/pixels.h"
 #include "images/resize/resize_weights.h"
@@ -40,7 +44,13 @@ struct PreprocessSample {
   uint32_t stride_bytes;
   PixelBox box;
   bool mirror;  // left to right, after the resize
+  // From the pixels as they lie to those that are resized, of which width, height and box are.
+  Orientation turn = {};
 };
+
+SHARDPACK_HOST_DEVICE inline bool IsTurned(const PreprocessSample& sample) {
+  return sample.turn.transpose || sample.turn.mirror_x || sample.turn.mirror_y;
+}
 
 struct PreprocessLaunch {
   const PreprocessSample* samples;  // on the device
@@ -49,6 +59,9 @@ struct PreprocessLaunch {
   ResizeFilter filter;
   PixelOutput output;
   void* out;  // on the device
+  // On the device, one a sample, copied to out_labels; nullptr: none are.
+  const int64_t* labels = nullptr;
+  int64_t* out_labels = nullptr;
 };
 
 // Checks everything but the samples.
@@ -63,6 +76,14 @@ absl::Status PreprocessByThreads(const PreprocessLaunch& launch, int threads);
 
 // In the target //cuda/kernels:preprocess_cuda. `cuda_stream` is a cudaStream_t.
 int LaunchPreprocess(const PreprocessLaunch& launch, void* cuda_stream);
+
+// What a block of the kernel takes, and how many run on a multiprocessor of the current device.
+struct PreprocessOccupancy {
+  int error = 0;  // a cudaError_t
+  int registers = 0, blocks = 0;
+  size_t shared_bytes = 0;
+};
+PreprocessOccupancy MeasurePreprocess(uint32_t channels);
 
 }  // namespace shardpack
 

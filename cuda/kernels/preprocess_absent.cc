@@ -3,8 +3,10 @@
 
 namespace shardpack {
 
-int LaunchPreprocess(const PreprocessLaunch&, void*) {
-  return 801;  // cudaErrorNotSupported
-}
+constexpr int kNotSupported = 801;  // cudaErrorNotSupported
+
+int LaunchPreprocess(const PreprocessLaunch&, void*) { return kNotSupported; }
+
+PreprocessOccupancy MeasurePreprocess(uint32_t) { return {.error = kNotSupported}; }
 
 }  // namespace shardpack

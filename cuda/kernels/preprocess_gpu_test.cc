@@ -114,6 +114,35 @@ TEST_F(PreprocessOnGpu, SameBytesAsOnTheHost) {
   }
 }
 
+TEST_F(PreprocessOnGpu, TurnsAsExifSays) {
+  const TestBatch shown = MakeTestBatch({.count = 9, .coarse_boxes = false});
+  for (uint8_t exif = 1; exif <= 8; ++exif) {
+    for (const auto [width, height] : {std::array{7u, 3u}, {224u, 224u}}) {
+      ExpectSame(TurnedBatch(shown, exif), width, height, ResizeFilter::kBilinear, {});
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// As many blocks as the registers and the shared memory of this GPU allow, and not half of them
+// because the rest of the memory is a cache.
+TEST_F(PreprocessOnGpu, FillsTheMultiprocessors) {
+  cudaDeviceProp properties = {};
+  ASSERT_CUDA(cudaGetDeviceProperties(&properties, 0));
+  for (const uint32_t channels : {1u, 3u}) {
+    const PreprocessOccupancy found = MeasurePreprocess(channels);
+    ASSERT_EQ(found.error, cudaSuccess);
+    const auto by_memory =
+        static_cast<int>(properties.sharedMemPerMultiprocessor /
+                         (found.shared_bytes + properties.reservedSharedMemPerBlock));
+    const int by_registers = properties.regsPerMultiprocessor / (found.registers * 256);
+    std::printf("%u channels: %d registers, %zu bytes shared, %d blocks a multiprocessor\n",
+                channels, found.registers, found.shared_bytes, found.blocks);
+    EXPECT_EQ(found.blocks,
+              std::min({by_memory, by_registers, properties.maxThreadsPerMultiProcessor / 256}));
+  }
+}
+
 TEST_F(PreprocessOnGpu, LargeReductionsAndNoPixels) {
   for (const ResizeFilter filter : kFilters) {
     TestBatch batch;

@@ -41,7 +41,34 @@ __global__ void __launch_bounds__(kThreads, 4)
   PreprocessTile<kChannels>(work, blockIdx.x, memory, CudaBlock());
 }
 
+const void* KernelOf(uint32_t channels) {
+  return channels == 1 ? reinterpret_cast<const void*>(&PreprocessKernel<1>)
+                       : reinterpret_cast<const void*>(&PreprocessKernel<3>);
+}
+
+// Of a multiprocessor's memory as much as there is becomes shared, not cache: blocks are limited by
+// it. Remembered by the driver, for each device; cheap, and without effect where it was done.
+cudaError_t PreferShared(const void* kernel) {
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                              cudaSharedmemCarveoutMaxShared);
+}
+
 }  // namespace
+
+PreprocessOccupancy MeasurePreprocess(uint32_t channels) {
+  PreprocessOccupancy found;
+  const void* const kernel = KernelOf(channels);
+  cudaFuncAttributes attributes = {};
+  cudaError_t error = PreferShared(kernel);
+  if (error == cudaSuccess) error = cudaFuncGetAttributes(&attributes, kernel);
+  if (error == cudaSuccess) {
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&found.blocks, kernel, kThreads, 0);
+  }
+  found.error = error;
+  found.registers = attributes.numRegs;
+  found.shared_bytes = attributes.sharedSizeBytes;
+  return found;
+}
 
 int LaunchPreprocess(const PreprocessLaunch& launch, void* cuda_stream) {
   if (!CheckPreprocess(launch).ok()) return cudaErrorInvalidValue;
@@ -49,8 +76,8 @@ int LaunchPreprocess(const PreprocessLaunch& launch, void* cuda_stream) {
   const uint64_t tiles = TileCount(work);
   if (tiles == 0) return cudaSuccess;
   if (tiles > INT_MAX) return cudaErrorInvalidValue;
-  const void* kernel = launch.channels == 1 ? reinterpret_cast<const void*>(&PreprocessKernel<1>)
-                                            : reinterpret_cast<const void*>(&PreprocessKernel<3>);
+  const void* const kernel = KernelOf(launch.channels);
+  if (const cudaError_t error = PreferShared(kernel)) return error;
   void* arguments[] = {&work};
   return cudaLaunchKernel(kernel, dim3(static_cast<uint32_t>(tiles)), dim3(kThreads), arguments, 0,
                           static_cast<cudaStream_t>(cuda_stream));

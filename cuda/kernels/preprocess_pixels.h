@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cuda/kernels/preprocess.h"
 #include "cuda/kernels/preprocess_store.h"
 #include "images/pixels/host_device.h"
 #include "images/resize/resize_weights.h"
@@ -104,6 +105,20 @@ SHARDPACK_HOST_DEVICE inline void StageEightPixels(const uint8_t* row, uint32_t 
     }
     UnpackFourPixels<kChannels>(packed, words);
   }
+}
+
+// The pixel at (x, y) of an image that is turned, of this size when it is.
+template <uint32_t kChannels>
+SHARDPACK_HOST_DEVICE inline uint32_t TurnedPixel(const PreprocessSample& sample, uint32_t x,
+                                                  uint32_t y) {
+  const Orientation& turn = sample.turn;
+  if (turn.mirror_x) x = sample.width - 1 - x;
+  if (turn.mirror_y) y = sample.height - 1 - y;
+  const uint64_t down = turn.transpose ? x : y, across = turn.transpose ? y : x;
+  const uint8_t* const from = sample.pixels + down * sample.stride_bytes + across * kChannels;
+  uint32_t pixel = 0;
+  for (uint32_t c = 0; c < kChannels; ++c) pixel |= uint32_t{from[c]} << (8 * c);
+  return pixel;
 }
 
 // One of the word's bytes.

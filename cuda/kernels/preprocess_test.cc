@@ -242,5 +242,44 @@ TEST(Preprocess, RefusesWhatCannotBe) {
   }
 }
 
+// An image that is read turned gives the bytes of the one that was turned before.
+TEST(Preprocess, TurnsAsExifSays) {
+  for (const uint32_t channels : {1u, 3u}) {
+    const TestBatch shown =
+        MakeTestBatch({.count = 6, .channels = channels, .coarse_boxes = false});
+    TestBatch large;
+    large.channels = channels;
+    AddImage(MakePattern(900, 400, channels), {0.5, 0, 899, 400}, true, 1, 3, large);
+    for (uint8_t exif = 1; exif <= 8; ++exif) {
+      SCOPED_TRACE(int{exif});
+      const TestBatch turned = TurnedBatch(shown, exif);
+      for (const ResizeFilter filter : kFilters) {
+        for (const auto [width, height] : kSizes) {
+          ASSERT_EQ(OnHost(turned, width, height, filter, {}),
+                    OnHost(shown, width, height, filter, {}));
+        }
+        // Wider than the tables.
+        ASSERT_EQ(OnHost(TurnedBatch(large, exif), 3, 2, filter, {}),
+                  OnHost(large, 3, 2, filter, {}));
+      }
+    }
+  }
+}
+
+// Threads copy samples that need no resize, but not those that are turned.
+TEST(Preprocess, TurnsWhatNeedsNoResize) {
+  TestBatch shown;
+  AddImage(MakePattern(24, 24, 3), {0, 0, 24, 24}, true, 0, 0, shown);
+  const std::vector<uint8_t> expected = OnHost(shown, 24, 24, ResizeFilter::kBilinear, {});
+  for (uint8_t exif = 1; exif <= 8; ++exif) {
+    const TestBatch turned = TurnedBatch(shown, exif);
+    std::vector<uint8_t> got(expected.size());
+    const PreprocessLaunch launch =
+        LaunchOf(turned, 24, 24, ResizeFilter::kBilinear, {}, got.data());
+    ASSERT_TRUE(PreprocessByThreads(launch, 2).ok());
+    EXPECT_EQ(got, expected) << int{exif};
+  }
+}
+
 }  // namespace
 }  // namespace shardpack

@@ -150,6 +150,7 @@ class TileMaker {
 
   SHARDPACK_HOST_DEVICE void Stage(uint32_t row, uint32_t count, uint32_t begin, uint32_t columns,
                                    uint32_t pitch) {
+    if (IsTurned(sample_)) return StageTurned(row, count, begin, columns, pitch);
     const uint8_t* const from = sample_.pixels + uint64_t{row} * sample_.stride_bytes;
     const uint64_t stride_bytes = sample_.stride_bytes;
     const uint32_t row_bytes = sample_.width * kChannels;
@@ -158,6 +159,22 @@ class TileMaker {
       StageEightPixels<kChannels>(from + y * stride_bytes, row_bytes,
                                   (begin + 8 * eight) * kChannels, stage + y * pitch + 8 * eight);
     });
+  }
+
+  // Neighbours in memory are read by neighbouring threads.
+  SHARDPACK_HOST_DEVICE void StageTurned(uint32_t row, uint32_t count, uint32_t begin,
+                                         uint32_t columns, uint32_t pitch) {
+    const PreprocessSample& sample = sample_;
+    uint32_t* const stage = memory_.stage;
+    const uint32_t width = Least(columns, sample.width - begin);
+    const auto put = [=, &sample](uint32_t y, uint32_t x) {
+      stage[y * pitch + x] = TurnedPixel<kChannels>(sample, begin + x, row + y);
+    };
+    if (sample.turn.transpose) {
+      block_.SpreadRows(width, count, [=](uint32_t x, uint32_t y) { put(y, x); });
+    } else {
+      block_.SpreadRows(count, width, put);
+    }
   }
 
   // Several rows a call, which share their weights. Rows after the last one are computed too, from
@@ -229,6 +246,9 @@ SHARDPACK_HOST_DEVICE void PreprocessTile(const PreprocessWork& work, uint64_t t
   const uint64_t sample = tile / of_sample;
   const auto rest = static_cast<uint32_t>(tile - sample * of_sample);
   const uint32_t y = rest / work.tiles_x, x = rest - y * work.tiles_x;
+  if (rest == 0 && work.labels != nullptr) {
+    block.Spread(1, [&](uint32_t) { work.out_labels[sample] = work.labels[sample]; });
+  }
   TileMaker<kChannels, Block>(work, sample, memory, block).Make(x * kTileWidth, y * kTileHeight);
 }
 

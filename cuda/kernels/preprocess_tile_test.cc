@@ -80,6 +80,9 @@ TEST(PreprocessTile, ThreadsShareATile) {
     batch.samples[2].pixels = nullptr;
     ExpectSame(batch, 33, 70, ResizeFilter::kBilinear, {});
     ExpectSame(batch, 40, 28, ResizeFilter::kLanczos, f16);
+    for (const uint8_t exif : {3, 6, 7}) {
+      ExpectSame(TurnedBatch(batch, exif), 33, 70, ResizeFilter::kBilinear, {});
+    }
   }
 }
 

@@ -98,11 +98,16 @@ class WideTile {
                                             uint32_t y) const {
     const uint8_t* from =
         sample_.pixels + uint64_t{y} * sample_.stride_bytes + uint64_t{across.first} * kChannels;
+    const bool turned = IsTurned(sample_);
     PixelSums<kChannels> sums;
     sums.Begin();
     for (uint32_t k = 0; k < across.count; ++k) {
       uint32_t pixel = 0;
-      for (uint32_t c = 0; c < kChannels; ++c) pixel |= uint32_t{*from++} << (8 * c);
+      if (turned) {
+        pixel = TurnedPixel<kChannels>(sample_, across.first + k, y);
+      } else {
+        for (uint32_t c = 0; c < kChannels; ++c) pixel |= uint32_t{*from++} << (8 * c);
+      }
       const int32_t weight = k < TileMemory::kStageWords
                                  ? static_cast<int32_t>(memory_.stage[k])
                                  : WeightOf(columns, across, memory_.column_lines[0].sum, k);

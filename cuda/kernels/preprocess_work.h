@@ -24,6 +24,8 @@ struct PreprocessWork {
   uint32_t tiles_x, tiles_y;  // of one sample
   uint32_t count;
   PreprocessStore store;
+  const int64_t* labels;  // nullptr: none
+  int64_t* out_labels;
 };
 
 PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch);

@@ -178,6 +178,7 @@ void DecodeRoute::End() {
   if (decoder_ == nullptr) return;
   const std::chrono::milliseconds patience = context_.options.stop_patience;
   if (decodes_on_.lost() || !decodes_on_.WaitUntilIdle(DecodeStream(), patience) ||
+      !decoder_->WaitUntilIdle(patience) ||
       !device().WaitUntilIdle(context_.work_stream, patience)) {
     Leak(std::move(decoder_));
   }
@@ -188,6 +189,7 @@ void DecodeRoute::FillStats(DeviceLoaderStats& stats) const {
   if (decoder_ == nullptr) return;
   stats.decode = decoded_;
   stats.decode_backends = decoder_->backends();
+  stats.decode_threads = decoder_->threads();
   stats.device_bytes = decoder_->memory_bytes();
   stats.growths = decoder_->growths();
 }
@@ -201,7 +203,7 @@ void DecodeRoute::ReportCpuWork() {
   if (first_batch && by_gpu && now.cpu > 0 && now.hardware + now.hybrid == 0) {
     context_.fell_back(
         absl::StrCat("the CPU decoded all images of the first batch, the GPU takes JPEG that is "
-                     "gray or YCbCr and not turned by EXIF",
+                     "gray or YCbCr",
                      now.first_refusal.empty() ? "" : ": ", now.first_refusal));
   }
   if (before.failed_batches == 0 && now.failed_batches > 0) {

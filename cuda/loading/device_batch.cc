@@ -1,5 +1,8 @@
 #include "cuda/loading/device_batch.h"
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "formats/io/status_macros.h"
@@ -103,6 +106,19 @@ absl::Status DeviceBatch::WaitOn(Stream stream) {
   RETURN_IF_ERROR(CheckNotCapturing(buffers_->device(), stream));
   RETURN_IF_ERROR(buffers_->device().StreamWait(stream, buffer_->ready));
   last_stream_ = stream;
+  return absl::OkStatus();
+}
+
+absl::Status DeviceBatch::Synchronize() {
+  using std::chrono::microseconds;
+  RETURN_IF_ERROR(Check());
+  Device& device = buffers_->device();
+  for (microseconds nap(10);; nap = std::min(nap * 2, microseconds(500))) {
+    ASSIGN_OR_RETURN(const bool done, device.IsDone(buffer_->ready));
+    if (done) break;
+    std::this_thread::sleep_for(nap);
+  }
+  if (!last_stream_) last_stream_ = LegacyStream();
   return absl::OkStatus();
 }
 

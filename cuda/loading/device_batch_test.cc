@@ -71,6 +71,28 @@ class DeviceBatchTest : public ::testing::Test {
   Stream stream_ = nullptr;
 };
 
+// For consumers that name no stream, or none that may wait.
+TEST_F(DeviceBatchTest, TheHostCanWaitForIt) {
+  fake_.Hold();
+  std::optional<DeviceBatch> batch = Next();  // its copy is enqueued and cannot run
+  const uint64_t asked = fake_.calls("IsDone");
+  std::atomic<bool> may_run{false};
+  std::thread consumer([&] {
+    EXPECT_TRUE(batch->Synchronize().ok());
+    EXPECT_TRUE(may_run.load());
+    EXPECT_EQ(std::memcmp(batch->labels()->data, batch->info().labels.data(),
+                          batch->size() * sizeof(int64_t)),
+              0);
+  });
+  while (fake_.calls("IsDone") < asked + 3) std::this_thread::yield();
+  may_run.store(true);
+  fake_.LetGo();
+  consumer.join();
+  // Where it was used is said by Release, or it is as if on the legacy stream.
+  ASSERT_TRUE(batch->Release(stream_).ok());
+  EXPECT_EQ(batch->Synchronize().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 // An event cannot be recorded then: it would belong to the graph.
 TEST_F(DeviceBatchTest, GivenBackWithinACaptureItIsHeldUntilTheEnd) {
   for (const bool by_name : {true, false}) {

@@ -51,8 +51,7 @@ absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
                output = DeviceAligned(spec_.output_bytes);
   const size_t labels = DeviceAligned(spec_.slots * sizeof(int64_t));
   const size_t samples = spec_.samples ? DeviceAligned(spec_.slots * sizeof(PreprocessSample)) : 0;
-  const size_t rows = spec_.rows ? DeviceAligned(spec_.slots * sizeof(uint64_t)) : 0;
-  const size_t bytes = std::max<size_t>(pixels + output + labels + samples + rows, 256);
+  const size_t bytes = std::max<size_t>(pixels + output + labels + samples, 256);
   ASSIGN_OR_RETURN(buffer.memory, device_.Allocate(bytes, "a batch"));
   device_bytes_ += bytes;
   auto* at = static_cast<uint8_t*>(buffer.memory);
@@ -61,7 +60,6 @@ absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
   buffer.labels = reinterpret_cast<int64_t*>(at + pixels + output);
   if (samples > 0)
     buffer.samples = reinterpret_cast<PreprocessSample*>(at + pixels + output + labels);
-  if (rows > 0) buffer.rows = reinterpret_cast<uint64_t*>(at + pixels + output + labels + samples);
   ASSIGN_OR_RETURN(buffer.ready, device_.CreateEvent());
   ASSIGN_OR_RETURN(buffer.released, device_.CreateEvent());
   if (spec_.raw_bytes == 0) return absl::OkStatus();

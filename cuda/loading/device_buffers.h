@@ -62,7 +62,6 @@ struct DeviceBuffer {
   int64_t* labels = nullptr;
   PreprocessSample* samples = nullptr;
   bool padded_samples = false;  // `samples` are those of a batch with padding
-  uint64_t* rows = nullptr;     // of a gather
   uint8_t* raw = nullptr;       // encoded bytes: the slabs one after the other
   size_t raw_bytes = 0;
 
@@ -77,7 +76,7 @@ struct DeviceBuffer {
 struct DeviceBufferSpec {
   uint32_t buffers = 4, slots = 0;
   size_t pixel_bytes = 0, output_bytes = 0, raw_bytes = 0;  // a batch; output 0: not preprocessed
-  bool samples = false, rows = false;
+  bool samples = false;
 };
 
 class DeviceBuffers {

@@ -34,8 +34,9 @@ absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
       JpegDecoderOptions{.channels = options.channels,
                          .use_hardware = options.use_hardware,
                          .use_hybrid = options.use_hybrid,
-                         .orient = options.orient,
-                         .threads = options.threads > 0 ? options.threads : AvailableCores(),
+                         .orient = false,  // the preprocessing does that
+                         .threads = made->threads(),
+                         .share = options.share,
                          .max_pixels = options.max_pixels,
                          .max_scans = options.max_scans,
                          .nvjpeg_bytes = options.nvjpeg_bytes,
@@ -84,6 +85,8 @@ absl::Status DeviceDecoder::Reserve(Piece& piece, size_t bytes) {
 // Where the crop reads no pixel beyond its edges, the preprocessing is given the crop alone.
 PreprocessSample DeviceDecoder::SampleOf(const JpegImage& image,
                                          const SampleIdentity& identity) const {
+  // The kernel turns it.
+  const Orientation turn = OrientationOf(options_.orient ? image.info.orientation : 1);
   const auto [width, height] = SizeOf(image.info, options_.orient);
   const Crop crop = ChooseCrop(options_.crop, width, height, identity);
   PreprocessSample sample = {.pixels = image.out,
@@ -91,15 +94,18 @@ PreprocessSample DeviceDecoder::SampleOf(const JpegImage& image,
                              .height = height,
                              .stride_bytes = static_cast<uint32_t>(image.pitch_bytes),
                              .box = crop.box,
-                             .mirror = crop.flip};
+                             .mirror = crop.flip,
+                             .turn = turn};
   if (crop.margin) return sample;
   const auto left = static_cast<uint32_t>(std::floor(crop.box.left));
   const auto top = static_cast<uint32_t>(std::floor(crop.box.top));
-  sample.pixels += top * image.pitch_bytes + size_t{left} * options_.channels;
   sample.width = std::min(static_cast<uint32_t>(std::ceil(crop.box.right)), width) - left;
   sample.height = std::min(static_cast<uint32_t>(std::ceil(crop.box.bottom)), height) - top;
   sample.box = {crop.box.left - left, crop.box.top - top, crop.box.right - left,
                 crop.box.bottom - top};
+  const PixelRegion stored = ToStored(turn, PixelRegion{left, top, sample.width, sample.height},
+                                      image.info.width, image.info.height);
+  sample.pixels += stored.top * image.pitch_bytes + size_t{stored.left} * options_.channels;
   return sample;
 }
 
@@ -123,7 +129,7 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
       why[slot] = info.status();
       continue;
     }
-    const auto [width, height] = SizeOf(*info, options_.orient);
+    const auto [width, height] = SizeOf(*info, /*orient=*/false);
     const size_t pitch_bytes = size_t{width} * options_.channels;
     images_.push_back({.file = file,
                        .info = *info,

@@ -29,6 +29,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -43,6 +44,7 @@
 #include "cuda/dynload/nvjpeg_library.h"
 #include "cuda/jpeg/jpeg_decoder.h"
 #include "cuda/loading/skipped_images.h"
+#include "formats/io/rank_cores.h"
 #include "images/augment/crop.h"
 #include "readers/loading/host_batch.h"
 
@@ -55,8 +57,10 @@ struct DeviceDecode {
   bool orient = true;
   uint64_t max_pixels = JpegDecoderOptions().max_pixels;  // of an image
   uint32_t max_scans = JpegDecoderOptions().max_scans;    // of a progressive JPEG
-  int threads = 0;  // for what the GPU's engines do not take; 0: the cores this process may use
+  int threads =
+      0;  // for what the GPU's engines do not take; 0: CoresOfRank (formats/io/rank_cores.h)
   bool use_hardware = true, use_hybrid = true;
+  bool share = true;                                          // JpegDecoderOptions::share
   uint64_t nvjpeg_bytes = JpegDecoderOptions().nvjpeg_bytes;  // on the device, of nvJPEG itself
   // nullptr: NvjpegLibrary::Open, if the device is a GPU.
   const NvjpegFunctions* nvjpeg = nullptr;
@@ -85,11 +89,16 @@ class DeviceDecoder {
   absl::StatusOr<std::vector<size_t>> Check(Stream stream, std::span<absl::Status> why);
   absl::Status CheckDone(Stream stream);
 
+  // As JpegDecoder::WaitUntilIdle.
+  bool WaitUntilIdle(std::chrono::milliseconds patience) const {
+    return decoder_->WaitUntilIdle(patience);
+  }
   JpegDecoderStats stats() const { return decoder_->stats(); }
   bool has_hardware() const { return decoder_->has_hardware(); }
   bool has_hybrid() const { return decoder_->has_hybrid(); }
   // JpegDecoder::backends, or why there is no nvJPEG.
   std::string backends() const;
+  int threads() const { return options_.threads > 0 ? options_.threads : CoresOfRank(); }
   // nvJPEG's included.
   uint64_t memory_bytes() const {
     return pieces_[0].bytes + pieces_[1].bytes + decoder_->stats().nvjpeg_bytes;

@@ -93,6 +93,8 @@ struct DeviceLoaderStats {
   std::string why_fallback;           // the first one
   JpegDecoderStats decode;            // with DeviceOptions::decode
   std::string decode_backends;        // JpegDecoder::backends
+  int decode_threads = 0;             // of the CPU, for what the engines do not take
+  int ranks = 1;                      // of this node, which share its cores: RanksOfNode
 };
 
 using AskAt = std::chrono::steady_clock::time_point;

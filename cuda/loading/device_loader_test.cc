@@ -142,6 +142,7 @@ TEST_F(DeviceLoaderTest, DecodesForTheDevice) {
                                          .augment_seed = host.augment_seed,
                                          .use_hardware = by_gpu,
                                          .use_hybrid = by_gpu,
+                                         .share = false,
                                          .nvjpeg = by_gpu ? device_.nvjpeg() : nullptr}});
   };
   std::vector<DeviceCopy> copies[2];
@@ -154,10 +155,10 @@ TEST_F(DeviceLoaderTest, DecodesForTheDevice) {
     const DeviceLoaderStats stats = loader.stats();
     const JpegDecoderStats& by = stats.decode;
     EXPECT_EQ(by.hardware + by.hybrid + by.cpu, 40u);
-    // Of six kinds three are for the engines, one for nvJPEG, two for the CPU.
-    EXPECT_EQ(by.cpu, by_gpu ? 13u : 40u)
+    // Of six kinds four are for the engines, one for nvJPEG, one for the CPU.
+    EXPECT_EQ(by.cpu, by_gpu ? 7u : 40u)
         << stats.decode_backends << "; SHARDPACK_NVJPEG names the library where it is not found";
-    EXPECT_EQ(by.hardware, by_gpu && device_.should_have_engines() ? 20u : 0u)
+    EXPECT_EQ(by.hardware, by_gpu && device_.should_have_engines() ? 26u : 0u)
         << stats.decode_backends;
   }
   const std::vector<DeviceCopy>&expected = copies[false], &got = copies[true];

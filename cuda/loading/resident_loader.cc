@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -11,7 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "cuda/loading/staging_layout.h"
+#include "cuda/device/leak.h"
+#include "cuda/loading/resident_order.h"
 #include "cuda/loading/uploader.h"
 #include "formats/io/status_macros.h"
 #include "readers/loading/loader.h"
@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kUploads = 8;  // small copies: the host runs well ahead of the device
+constexpr size_t kUploads = 8;  // within Open
 constexpr uint32_t kFillBatch = 256;
 constexpr std::chrono::microseconds kNap{100};
 
@@ -47,8 +47,7 @@ class ResidentLoader::Core {
         out_height_(options.crop ? options.crop->height : options.height),
         image_bytes_(size_t{options.width} * options.height * options.channels),
         output_(options.output, options.channels),
-        memory_(device, {.log = options.log}),
-        layout_(slots_, slots_ * (gathers() ? sizeof(uint64_t) : sizeof(PreprocessSample))) {}
+        memory_(device, {.log = options.log}) {}
   ~Core();
 
   absl::Status Open(const std::optional<Cursor>& cursor, const Interrupted& interrupted);
@@ -65,10 +64,15 @@ class ResidentLoader::Core {
   absl::Status WaitForUploads(size_t at_most, const Interrupted& interrupted,
                               AskAt ask_at = AskAt::max());
   absl::StatusOr<DeviceBuffer*> WaitForBuffer(const Interrupted& interrupted, AskAt ask_at);
-  PreprocessSample SampleOf(uint64_t id) const;
-  void FillInfo(BatchInfo& info) const;
+  absl::Status WaitForLaunch(const DeviceBuffer& buffer, const Interrupted& interrupted,
+                             AskAt ask_at);
+  // Calls `done` until it gives true.
+  template <typename Done>
+  absl::Status WaitFor(const Done& done, const Interrupted& interrupted, AskAt ask_at);
+  PreprocessSample SampleOf(uint64_t epoch, uint64_t id) const;
+  void FillInfo(const ResidentStep& step, BatchInfo& info) const;
   absl::Status Enqueue(DeviceBuffer& buffer);
-  absl::Status Launch(const DeviceBuffer& buffer);
+  absl::Status Launch(const ResidentStep& step, const DeviceBuffer& buffer);
 
   Device& device_;
   const ResidentOptions options_;
@@ -83,12 +87,13 @@ class ResidentLoader::Core {
   PinnedMemory memory_;
   std::unique_ptr<Uploader> uploader_;
   std::shared_ptr<DeviceBuffers> buffers_;
-  const StagingLayout layout_;
   std::optional<Stream> work_stream_;
   uint8_t* table_ = nullptr;     // one row an image, on the device
   std::vector<int64_t> labels_;  // of all images
+  std::unique_ptr<ResidentOrder> steps_;
   uint64_t epoch_ = 0, step_ = 0;
   bool epoch_ended_ = false;
+  DeviceBuffer* waits_ = nullptr;  // taken, while its last launch has not run
   absl::Status failed_;
   ResidentStats stats_;
 };
@@ -96,8 +101,12 @@ class ResidentLoader::Core {
 ResidentLoader::Core::~Core() {
   uploader_.reset();
   const bool idle = !work_stream_ || device_.WaitUntilIdle(*work_stream_, std::chrono::seconds(5));
-  if (!idle || device_.lost()) return;  // the device may still use it all
-  if (table_ != nullptr) (void)device_.Free(table_);
+  if (!idle || device_.lost()) {  // the device may still use it all
+    Leak(std::move(steps_));
+    return;
+  }
+  steps_.reset();
+  if (table_ != nullptr && !device_.lost()) (void)device_.Free(table_);
   if (work_stream_ && !device_.lost()) (void)device_.DestroyStream(*work_stream_);
 }
 
@@ -159,7 +168,6 @@ absl::Status ResidentLoader::Core::Fill(const Interrupted& interrupted) {
   }
   if (status.ok()) status = uploader_->Reclaim();
   stats_.fill_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  stats_.uploaded_bytes = uploader_->uploaded_bytes();  // taken off by stats()
   return status;
 }
 
@@ -186,20 +194,25 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
                    DeviceBuffers::Create(
                        device_, {.buffers = options_.buffers,
                                  .slots = slots_,
-                                 .pixel_bytes = slots_ * output_.Bytes(out_width_, out_height_),
-                                 .samples = !gathers(),
-                                 .rows = gathers()}));
-  ASSIGN_OR_RETURN(uploader_, Uploader::Create(device_, kUploads, layout_.bytes(), memory_));
-  return Fill(interrupted);
+                                 .pixel_bytes = slots_ * output_.Bytes(out_width_, out_height_)}));
+  ASSIGN_OR_RETURN(uploader_, Uploader::Create(device_, kUploads, 0, memory_));
+  RETURN_IF_ERROR(Fill(interrupted));
+  ResidentOrderSpec spec{.order = order_, .rank = rank_, .labels = labels_};
+  if (!gathers()) {
+    spec.sample = [this](uint64_t epoch, uint64_t id) { return SampleOf(epoch, id); };
+  }
+  ASSIGN_OR_RETURN(steps_, ResidentOrder::Create(device_, memory_, std::move(spec)));
+  return absl::OkStatus();
 }
 
-absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most, const Interrupted& interrupted,
-                                                  AskAt ask_at) {
+template <typename Done>
+absl::Status ResidentLoader::Core::WaitFor(const Done& done, const Interrupted& interrupted,
+                                           AskAt ask_at) {
+  ASSIGN_OR_RETURN(bool is_done, done());
+  if (is_done) return absl::OkStatus();
   const Clock::time_point deadline = Clock::now() + options_.patience;
   Clock::time_point look = std::min(ask_at, Clock::now() + kLook);
-  for (;;) {
-    absl::Status status = uploader_->Reclaim();
-    if (!status.ok() || uploader_->in_flight() <= at_most) return status;
+  while (!is_done) {
     if (Clock::now() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
           "the device has not begun a batch for ", options_.patience.count(),
@@ -210,7 +223,25 @@ absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most, const Interrup
       look = Clock::now() + kLook;
     }
     std::this_thread::sleep_for(kNap);
+    ASSIGN_OR_RETURN(is_done, done());
   }
+  return absl::OkStatus();
+}
+
+absl::Status ResidentLoader::Core::WaitForUploads(size_t at_most, const Interrupted& interrupted,
+                                                  AskAt ask_at) {
+  const auto done = [&]() -> absl::StatusOr<bool> {
+    RETURN_IF_ERROR(uploader_->Reclaim());
+    return uploader_->in_flight() <= at_most;
+  };
+  return WaitFor(done, interrupted, ask_at);
+}
+
+// Bounds how far the host runs ahead of the device: by as many steps as there are buffers.
+absl::Status ResidentLoader::Core::WaitForLaunch(const DeviceBuffer& buffer,
+                                                 const Interrupted& interrupted, AskAt ask_at) {
+  if (!buffer.was_ready) return absl::OkStatus();
+  return WaitFor([&] { return device_.IsDone(buffer.ready); }, interrupted, ask_at);
 }
 
 absl::StatusOr<DeviceBuffer*> ResidentLoader::Core::WaitForBuffer(const Interrupted& interrupted,
@@ -231,7 +262,7 @@ absl::StatusOr<DeviceBuffer*> ResidentLoader::Core::WaitForBuffer(const Interrup
                    " buffers are held, by the batches of ", buffers_->Holders()));
 }
 
-PreprocessSample ResidentLoader::Core::SampleOf(uint64_t id) const {
+PreprocessSample ResidentLoader::Core::SampleOf(uint64_t epoch, uint64_t id) const {
   const uint32_t width = options_.width, height = options_.height;
   const uint32_t stride = width * options_.channels;
   PreprocessSample sample{.pixels = nullptr,
@@ -244,7 +275,7 @@ PreprocessSample ResidentLoader::Core::SampleOf(uint64_t id) const {
   sample.pixels = table_ + id * image_bytes_;
   if (!options_.crop) return sample;
   const Crop crop = ChooseCrop(*options_.crop, width, height,
-                               {.seed = options_.augment_seed, .epoch = epoch_, .id = id});
+                               {.seed = options_.augment_seed, .epoch = epoch, .id = id});
   sample.mirror = crop.flip;
   sample.box = crop.box;
   if (crop.margin) return sample;
@@ -257,65 +288,51 @@ PreprocessSample ResidentLoader::Core::SampleOf(uint64_t id) const {
   return sample;
 }
 
-void ResidentLoader::Core::FillInfo(BatchInfo& info) const {
+void ResidentLoader::Core::FillInfo(const ResidentStep& step, BatchInfo& info) const {
   info.epoch = epoch_;
   info.step = step_;
-  info.ids.resize(slots_);
-  order_.Ids(epoch_, step_, rank_.first_slot(order_.spec().global_batch), info.ids);
-  info.labels.assign(slots_, kNoLabel);
+  info.ids.assign(step.ids.begin(), step.ids.end());
+  info.labels.assign(step.host_labels.begin(), step.host_labels.end());
   info.status.assign(slots_, {});
   for (uint32_t i = 0; i < slots_; ++i) {
-    if (info.ids[i] == kPaddingId) {
-      info.status[i].state = SampleState::kPadding;
-    } else {
-      info.labels[i] = labels_[info.ids[i]];
-    }
+    if (info.ids[i] == kPaddingId) info.status[i].state = SampleState::kPadding;
   }
 }
 
+// One launch and one event, behind the last use of the buffer.
 absl::Status ResidentLoader::Core::Enqueue(DeviceBuffer& buffer) {
-  FillInfo(buffer.info);
-  const std::span<std::byte> staging = uploader_->staging();
-  std::byte* const payload = layout_.Payload(staging);
-  std::vector<UploadCopy> copies = {layout_.PutLabels(staging, buffer.info.labels, buffer.labels)};
-  if (gathers()) {
-    static_assert(kPaddingId == kNoRow);
-    std::memcpy(payload, buffer.info.ids.data(), slots_ * sizeof(uint64_t));
-    copies.push_back({payload, buffer.rows, slots_ * sizeof(uint64_t)});
-  } else {
-    for (uint32_t i = 0; i < slots_; ++i) {
-      const PreprocessSample sample = SampleOf(buffer.info.ids[i]);
-      std::memcpy(payload + i * sizeof(sample), &sample, sizeof(sample));
-    }
-    copies.push_back({payload, buffer.samples, slots_ * sizeof(PreprocessSample)});
-  }
-  ASSIGN_OR_RETURN(const Event copied,
-                   uploader_->Upload(nullptr, copies, buffers_->Dependencies(buffer)));
-  RETURN_IF_ERROR(device_.StreamWait(*work_stream_, copied));
-  absl::Status status = Launch(buffer);
+  ASSIGN_OR_RETURN(const ResidentStep step, steps_->At(epoch_, step_, *work_stream_));
+  FillInfo(step, buffer.info);
+  if (buffer.was_released) RETURN_IF_ERROR(device_.StreamWait(*work_stream_, buffer.released));
+  absl::Status status = Launch(step, buffer);
   if (status.ok()) status = device_.RecordEvent(buffer.ready, *work_stream_);
   buffer.was_ready = status.ok();
   buffer.was_released = false;
   return status;
 }
 
-absl::Status ResidentLoader::Core::Launch(const DeviceBuffer& buffer) {
+absl::Status ResidentLoader::Core::Launch(const ResidentStep& step, const DeviceBuffer& buffer) {
   if (gathers()) {
+    static_assert(kPaddingId == kNoRow);
     return device_.Gather({.table = table_,
-                           .rows = buffer.rows,
+                           .rows = step.rows,
                            .count = slots_,
                            .row_bytes = image_bytes_,
-                           .out = buffer.output},
+                           .out = buffer.output,
+                           .labels = step.labels,
+                           .out_labels = buffer.labels},
                           *work_stream_);
   }
-  return device_.Preprocess({.samples = buffer.samples,
+  return device_.Preprocess({.samples = step.samples,
                              .count = slots_,
                              .channels = options_.channels,
                              .out_width = out_width_,
                              .out_height = out_height_,
                              .filter = options_.filter,
                              .output = output_,
-                             .out = buffer.output},
+                             .out = buffer.output,
+                             .labels = step.labels,
+                             .out_labels = buffer.labels},
                             *work_stream_);
 }
 
@@ -333,8 +350,11 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
     return std::nullopt;
   }
   if (options_.epochs > 0 && epoch_ >= options_.epochs) return std::nullopt;
-  RETURN_IF_ERROR(WaitForUploads(kUploads - 1, interrupted, ask_at));
-  ASSIGN_OR_RETURN(DeviceBuffer * buffer, WaitForBuffer(interrupted, ask_at));
+  if (waits_ == nullptr) {
+    ASSIGN_OR_RETURN(waits_, WaitForBuffer(interrupted, ask_at));
+  }
+  RETURN_IF_ERROR(WaitForLaunch(*waits_, interrupted, ask_at));
+  DeviceBuffer* const buffer = std::exchange(waits_, nullptr);
   failed_ = Enqueue(*buffer);
   if (!failed_.ok()) return failed_;
   if (++step_ == order_.steps()) {
@@ -352,7 +372,7 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
 
 ResidentStats ResidentLoader::Core::stats() const {
   ResidentStats stats = stats_;
-  stats.uploaded_bytes = uploader_->uploaded_bytes() - stats_.uploaded_bytes;
+  stats.uploaded_bytes = steps_->uploaded_bytes();
   return stats;
 }
 

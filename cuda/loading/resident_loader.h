@@ -6,13 +6,14 @@
 //
 // Open decodes every image to width x height 8-bit pixels, with a Loader, and uploads them; each
 // batch is then one launch on the device (crop, resize, mirror and cast, or a plain gather) of the
-// images that the order names, and a small copy of labels and parameters. Random crops are those
+// images that the order names, and one event. Order, labels and crops of an epoch are made by a
+// thread during the one before and go up in one copy (resident_order.h). Random crops are those
 // that a Loader with the same seed chooses, but from the resized image. Nothing is read or decoded
 // again. Next, cursor and ends of epochs are those of DeviceLoader.
 //
 // Lifetime: as DeviceLoader.
 //
-// Thread-safety: one thread at a time; no thread of its own runs after Open. Not across fork.
+// Thread-safety: one thread at a time. Not across fork.
 //
 // Errors: of Open, ResourceExhausted with both sizes if the images do not fit, those of the Loader
 // (a bad sample ends it), and InvalidArgument; of Next, those of DeviceLoader.
@@ -62,7 +63,7 @@ struct ResidentStats {
   uint64_t images = 0, image_bytes = 0;  // on the device
   uint64_t batches = 0;
   double fill_seconds = 0;
-  uint64_t uploaded_bytes = 0;  // since it was filled: labels and parameters
+  uint64_t uploaded_bytes = 0;  // since it was filled: orders, crops and labels
 };
 
 class ResidentLoader {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/loading/resident_order.h"
 #include "cuda/testing/loader_fixture.h"
 #include "cuda/testing/recording_consumer.h"
 #include "cuda/testing/test_device.h"
@@ -188,6 +189,67 @@ TEST_F(ResidentLoaderTest, ASteadyRunCopiesOnlyParameters) {
   EXPECT_EQ(fake->host_syncs(), syncs);
   EXPECT_LE(fake->copied_bytes() - copied, 100u * 8 * 16) << "a label and a row a slot";
 
+  EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
+}
+
+// What a step asks of the device: its kernel, an event, and to wait for the last use of the memory;
+// a copy once an epoch. Whether an event has come is asked as often as the device is late.
+TEST_F(ResidentLoaderTest, AStepIsOneLaunchAndOneEvent) {
+  FakeDevice* const fake = device_.fake();
+  if (fake == nullptr) GTEST_SKIP() << "counts calls of the fake device";
+  for (const bool crops : {false, true}) {
+    ResidentOptions options = Options();
+    options.epochs = 0;
+    if (crops) options.crop = CropOptions{.width = 10, .height = 8};
+    auto loader = Open(options);
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    const uint64_t kernel = fake->calls(crops ? "Preprocess" : "Gather"), all = fake->launches();
+    const uint64_t copies = fake->calls("CopyToDevice");
+    uint64_t calls = 0, steps = 0;
+    while (steps < 10 * data_.order().steps()) {
+      const auto asked = [&] { return fake->calls() - fake->calls("IsDone"); };
+      const uint64_t before = asked();
+      auto batch = loader->Next();
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      calls += asked() - before;
+      if (!batch->has_value()) continue;
+      ++steps;
+      ASSERT_TRUE((*batch)->Release(nullptr).ok());
+    }
+    EXPECT_EQ(fake->launches() - all, steps);
+    EXPECT_EQ(fake->calls(crops ? "Preprocess" : "Gather") - kernel, steps);
+    EXPECT_EQ(fake->calls("CopyToDevice") - copies, 10u);
+    // Three a step, two more an epoch (the copy and its event; these are made before: 2).
+    EXPECT_LE(calls, 3 * steps + 2 * 10 + 2);
+  }
+}
+
+// More than a window holds goes up in several.
+TEST_F(ResidentLoaderTest, AnOrderOfManyWindows) {
+  if (device_.fake() == nullptr) GTEST_SKIP() << "reads the fake device's memory";
+  std::vector<int64_t> labels(data_.dataset().size());
+  for (size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<int64_t>(1000 + i);
+  PageableMemory memory;
+  const Stream stream = device_.MakeStream();
+  for (const size_t steps : {1, 2, 4, 100}) {  // in a window; an epoch has six
+    auto order = ResidentOrder::Create(
+        device_.get(), memory,
+        {.order = data_.order(), .rank = {}, .labels = labels, .window_bytes = steps * 8 * 16});
+    ASSERT_TRUE(order.ok()) << order.status();
+    for (uint64_t n = 2; n < 20; ++n) {  // begins within an epoch
+      const auto at = (*order)->At(n / 6, n % 6, stream);
+      ASSERT_TRUE(at.ok()) << at.status();
+      ASSERT_TRUE(device_.get().Synchronize(stream).ok());
+      for (uint32_t i = 0; i < 8; ++i) {
+        const uint64_t id = data_.order().IdAt(n / 6, n % 6, i);
+        const int64_t label = id == kPaddingId ? kNoLabel : labels[id];
+        EXPECT_EQ(at->ids[i], id);
+        EXPECT_EQ(at->rows[i], id);
+        EXPECT_EQ(at->labels[i], label);
+        EXPECT_EQ(at->host_labels[i], label);
+      }
+    }
+  }
   EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
 }
 

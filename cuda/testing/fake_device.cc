@@ -1,7 +1,14 @@
 #include "cuda/testing/fake_device.h"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,6 +47,33 @@ const char* NameOf(int code) {
   }
 }
 
+// Of all fakes, for the calls after a fork.
+std::mutex& AllFakesMutex() {
+  static auto* const mutex = new std::mutex();
+  return *mutex;
+}
+std::set<FakeDevice*>& AllFakes() {
+  static auto* const fakes = new std::set<FakeDevice*>();
+  return *fakes;
+}
+
+// Whether a child of this process would have some of the memory: by the flag "dc" of
+// /proc/PID/smaps (do not copy on fork).
+bool IsInherited(const void* memory, size_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(memory), end = begin + bytes;
+  std::ifstream maps("/proc/self/smaps");
+  std::string line;
+  for (bool within = false; std::getline(maps, line);) {
+    uintptr_t from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) {
+      within = from < end && begin < to;
+    } else if (within && line.rfind("VmFlags:", 0) == 0 && line.find(" dc") == line.npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 absl::Status FakeDevice::Error(int code, std::string_view doing) {
@@ -48,9 +82,18 @@ absl::Status FakeDevice::Error(int code, std::string_view doing) {
 
 // The memory is the host's, where a test may look, even if the kind is a GPU's.
 FakeDevice::FakeDevice(const FakeOptions& options)
-    : Device(options.kind, 0), options_(options), random_(options.seed) {}
+    : Device(options.kind, 0), options_(options), random_(options.seed) {
+  static std::once_flag once;
+  std::call_once(once, [] { ::pthread_atfork(nullptr, AfterForks, nullptr); });
+  const std::lock_guard lock(AllFakesMutex());
+  AllFakes().insert(this);
+}
 
 FakeDevice::~FakeDevice() {
+  {
+    const std::lock_guard lock(AllFakesMutex());
+    AllFakes().erase(this);
+  }
   {
     const std::lock_guard lock(mutex_);
     held_ = false;
@@ -257,6 +300,30 @@ absl::StatusOr<bool> FakeDevice::IsPinned(const void* memory) {
   return InPageLock(memory, 1);
 }
 
+// In the parent.
+void FakeDevice::AfterForks() {
+  const std::lock_guard lock(AllFakesMutex());
+  for (FakeDevice* const fake : AllFakes()) fake->NoteFork();
+}
+
+void FakeDevice::NoteFork() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [memory, bytes] : registered_) {
+    if (!IsInherited(memory, bytes)) continue;
+    const auto* const from = static_cast<const std::byte*>(memory);
+    shared_with_children_[memory].assign(from, from + bytes);
+  }
+}
+
+const void* FakeDevice::AsDeviceSees(const void* memory) const {
+  auto found = shared_with_children_.upper_bound(memory);
+  if (found == shared_with_children_.begin()) return memory;
+  --found;
+  const auto offset = static_cast<size_t>(static_cast<const std::byte*>(memory) -
+                                          static_cast<const std::byte*>(found->first));
+  return offset < found->second.size() ? found->second.data() + offset : memory;
+}
+
 absl::Status FakeDevice::RegisterHost(void* memory, size_t bytes) {
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(Begin("RegisterHost", Kind::kMakes, PageLocking(bytes)));
@@ -278,6 +345,7 @@ absl::Status FakeDevice::UnregisterHost(void* memory) {
     return Misuse("memory unregistered that was not registered", kDeviceNotRegistered);
   }
   pinned_bytes_ -= found->second;
+  shared_with_children_.erase(memory);
   registered_.erase(found);
   return error;
 }

@@ -16,7 +16,9 @@
 // captures a graph, nothing runs there, events recorded there are of no use elsewhere, and to wait
 // for an event from outside ends the capture. "Device" memory lies between guard bytes. A call that
 // frees does so even when it is told to fail, as those of CUDA, which report what went wrong
-// before.
+// before. A process that forks shares its pages with the child, and the device goes on reading
+// those: what the parent then writes to page-locked memory never reaches it, unless the child was
+// not to have that memory (MADV_DONTFORK).
 //
 // Lifetime: outlives everything that uses it; the destructor runs what is enqueued and joins.
 //
@@ -160,7 +162,17 @@ class FakeDevice final : public Device {
   absl::StatusOr<void*> MakeBlock(size_t bytes, std::string_view purpose);
   absl::Status EndBlock(const void* memory);
   bool InBlock(const void* memory, size_t bytes);
+  template <typename Launch>
+  bool LabelsInBlock(const Launch& launch) {
+    const size_t bytes = launch.count * sizeof(int64_t);
+    return launch.labels == nullptr ||
+           (InBlock(launch.labels, bytes) && InBlock(launch.out_labels, bytes));
+  }
   bool InPageLock(const void* memory, size_t bytes);
+  static void AfterForks();
+  void NoteFork();
+  // Where the device finds what it is told to read from here.
+  const void* AsDeviceSees(const void* memory) const;
   bool BreakInGuards(const Block& block) const;
   absl::Status Copy(std::string_view entry, void* to, const void* from, size_t bytes,
                     Stream stream);
@@ -181,7 +193,8 @@ class FakeDevice final : public Device {
   std::map<const void*, Block> blocks_;       // device memory
   std::vector<Block> freed_;                  // without waiting: something may still write there
   std::map<const void*, size_t> registered_;  // page locks
-  std::map<const void*, std::unique_ptr<std::byte[]>> host_blocks_;  // of AllocateHost
+  std::map<const void*, std::vector<std::byte>> shared_with_children_;  // as they were then
+  std::map<const void*, std::unique_ptr<std::byte[]>> host_blocks_;     // of AllocateHost
   std::map<Stream, std::shared_ptr<FakeStream>> streams_;
   std::map<uint64_t, Stream> legacy_stream_, thread_streams_;  // made when first used
   uint64_t launches_ = 0, urgent_launches_ = 0;

@@ -1,6 +1,10 @@
 // The fake device keeps the promises of the real one, and notices what breaks them.
 #include "cuda/testing/fake_device.h"
 
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -313,6 +317,37 @@ TEST(FakeDevice, CopiesTakeTimeOnOneEngine) {
   ASSERT_TRUE(fake.Synchronize(s.first).ok());
   ASSERT_TRUE(fake.Synchronize(s.second).ok());
   EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(40));
+}
+
+// The device goes on reading the pages that a child has too; those that it does not have are the
+// parent's alone.
+TEST(FakeDevice, ForkedPagesAreTheDevices) {
+  constexpr size_t kBytes = 8192;
+  for (const bool inherited : {true, false}) {
+    FakeDevice fake;
+    void* const memory =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    if (!inherited) {
+      ASSERT_EQ(::madvise(memory, kBytes, MADV_DONTFORK), 0);
+    }
+    std::memset(memory, 1, kBytes);
+    ASSERT_TRUE(fake.RegisterHost(memory, kBytes).ok());
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    std::memset(memory, 2, kBytes);
+    const Stream stream = *fake.CreateStream();
+    auto* const there = static_cast<uint8_t*>(*fake.Allocate(kBytes, "a copy"));
+    ASSERT_TRUE(fake.CopyToDevice(there, memory, kBytes, stream).ok());
+    ASSERT_TRUE(fake.Synchronize(stream).ok());
+    EXPECT_EQ(int{there[kBytes - 1]}, inherited ? 1 : 2);
+    EXPECT_TRUE(fake.Free(there).ok());
+    EXPECT_TRUE(fake.DestroyStream(stream).ok());
+    EXPECT_TRUE(fake.UnregisterHost(memory).ok());
+    ::munmap(memory, kBytes);
+  }
 }
 
 }  // namespace

@@ -174,7 +174,7 @@ int DecodeBatchedSupported(NvjpegHandle handle, NvjpegStream stream, int* unsupp
 
 int DecodeBatchedPreAllocate(NvjpegHandle, NvjpegState state, int batch_size, int width, int height,
                              int, int format) {
-  if (state->used_until > fake->done()) fake->Misused();
+  if (fake->IsPending(state->used_until)) fake->Misused();
   if (batch_size < 1 || width < 1 || height < 1) fake->Misused();
   if (const int code = fake->Enter("DecodeBatchedPreAllocate")) return code;
   const size_t bytes = static_cast<size_t>(batch_size) * static_cast<size_t>(width) *
@@ -183,7 +183,7 @@ int DecodeBatchedPreAllocate(NvjpegHandle, NvjpegState state, int batch_size, in
 }
 
 int DecodeBatchedInitialize(NvjpegHandle, NvjpegState state, int batch_size, int, int format) {
-  if (state->used_until > fake->done()) fake->Misused();
+  if (fake->IsPending(state->used_until)) fake->Misused();
   state->batch_size = batch_size;
   state->channels = ChannelsOf(format);
   return fake->Enter("DecodeBatchedInitialize");
@@ -217,6 +217,9 @@ int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* d
       std::this_thread::sleep_for(time);
     });
   }
+  if (options.engine_work != nullptr) {
+    fake->Enqueue(stream, options.engine_work);
+  }
   for (int i = 0; i < state->batch_size; ++i) {
     const std::span file(reinterpret_cast<const std::byte*>(data[i]), lengths[i]);
     if (options.skips != nullptr && options.skips(file)) continue;
@@ -241,7 +244,7 @@ int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* d
 int DecodeJpegHost(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegParams params,
                    NvjpegStream stream) {
   if (const int code = fake->Enter("DecodeJpegHost")) return code;
-  if (state->pinned->used_until > fake->done()) fake->Misused();
+  if (fake->IsPending(state->pinned->used_until)) fake->Misused();
   state->info = stream->info;
   state->channels = ChannelsOf(params->format);
   state->pinned->bytes = Pixels(stream->file, state->channels);
@@ -286,7 +289,7 @@ NvjpegFunctions MakeFunctions() {
     return code;
   };
   f.JpegStateDestroy = [](NvjpegState s) {
-    if (s->used_until > fake->done()) fake->Misused();
+    if (fake->IsPending(s->used_until)) fake->Misused();
     Drop(s->scratch);
     return End("JpegStateDestroy", s);
   };
@@ -311,7 +314,7 @@ NvjpegFunctions MakeFunctions() {
     return Make("BufferPinnedCreate", b);
   };
   f.BufferPinnedDestroy = [](NvjpegPinned b) {
-    if (b->used_until > fake->done()) fake->Misused();
+    if (fake->IsPending(b->used_until)) fake->Misused();
     return End("BufferPinnedDestroy", b);
   };
   f.BufferDeviceCreate = [](NvjpegHandle, void*, NvjpegDevice* b) {
@@ -462,12 +465,26 @@ uint64_t FakeNvjpeg::Enqueue(void* stream, std::function<void()> work) {
   if (fake_device_ == nullptr) {
     queue_.push_back(std::move(work));
   } else {
-    fake_device_->Enqueue(static_cast<Stream>(stream), [this, work = std::move(work)] {
-      work();
-      ++done_;
-    });
+    const uint64_t number = enqueued_ + 1;
+    {
+      const std::lock_guard pending(pending_->mutex);
+      pending_->numbers.insert(number);
+    }
+    fake_device_->Enqueue(static_cast<Stream>(stream),
+                          [pending = pending_, number, work = std::move(work)] {
+                            work();
+                            const std::lock_guard done(pending->mutex);
+                            pending->numbers.erase(number);
+                          });
   }
   return ++enqueued_;
+}
+
+// Streams do not keep the order of what was enqueued.
+bool FakeNvjpeg::IsPending(uint64_t number) const {
+  if (fake_device_ == nullptr) return number > done_;
+  const std::lock_guard lock(pending_->mutex);
+  return pending_->numbers.count(number) > 0;
 }
 
 void FakeNvjpeg::RunUntil(uint64_t count) {

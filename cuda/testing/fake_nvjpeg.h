@@ -29,6 +29,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 
@@ -42,6 +43,7 @@ struct FakeNvjpegOptions {
   int engines = 2;  // 0: the hardware backend is not there
   bool knows_interpolation = true;
   uint32_t engine_us = 0;  // of an image, on one engine; all batches share the engines
+  std::function<void()> engine_work = nullptr;  // of a batch, before its pixels come
   // What the engines say of an image that they are to decode; one that they refuse fails its batch.
   std::function<int(std::span<const std::byte> file)> engine_status = nullptr;
   // The engines say that they have decoded such an image, and do not touch its pixels, or give
@@ -75,7 +77,8 @@ class FakeNvjpeg {
   uint64_t Enqueue(void* stream, std::function<void()> work);
   void RunUntil(uint64_t count);
   uint64_t enqueued() const { return enqueued_; }
-  uint64_t done() const { return done_; }
+  // Whether what was enqueued with this number has not run.
+  bool IsPending(uint64_t number) const;
   void Born() { ++live_; }
   void Died() { --live_; }
   void Misused() { ++misuses_; }
@@ -92,7 +95,13 @@ class FakeNvjpeg {
   mutable std::mutex mutex_;  // of calls_, fail_in_, and the order of what is enqueued
   std::deque<std::function<void()>> queue_;
   std::map<std::string, uint64_t> calls_;
-  std::atomic<uint64_t> enqueued_{0}, done_{0};
+  std::atomic<uint64_t> enqueued_{0}, done_{0};  // done_: without a FakeDevice
+  // With one: what has not run, which may be after the end of this object.
+  struct Pending {
+    std::mutex mutex;
+    std::set<uint64_t> numbers;
+  };
+  const std::shared_ptr<Pending> pending_ = std::make_shared<Pending>();
   std::atomic<int64_t> live_{0}, misuses_{0};
   std::atomic<uint64_t> own_bytes_{0};
   std::mutex engines_;

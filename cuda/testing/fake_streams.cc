@@ -268,7 +268,7 @@ absl::Status FakeDevice::Copy(std::string_view entry, void* to, const void* from
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, entry);
   if (!from_device) copied_bytes_ += bytes;
-  Push(*found, [this, to, from, bytes, within = from_device && to_device] {
+  Push(*found, [this, to, from = AsDeviceSees(from), bytes, within = from_device && to_device] {
     std::memcpy(to, from, bytes);
     if (within || options_.copy_us_per_mib == 0) return;
     const std::lock_guard engine(copy_engine_);
@@ -298,7 +298,7 @@ absl::Status FakeDevice::Preprocess(const PreprocessLaunch& launch, Stream strea
   RETURN_IF_ERROR(Begin("Preprocess", Kind::kPlain));
   const size_t out_bytes = launch.output.Bytes(launch.out_width, launch.out_height) * launch.count;
   if (!InBlock(launch.samples, launch.count * sizeof(PreprocessSample)) ||
-      !InBlock(launch.out, out_bytes)) {
+      !InBlock(launch.out, out_bytes) || !LabelsInBlock(launch)) {
     return Misuse("Preprocess outside device memory", kDeviceInvalidValue);
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);
@@ -323,7 +323,8 @@ absl::Status FakeDevice::Gather(const GatherLaunch& launch, Stream stream) {
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(Begin("Gather", Kind::kPlain));
   if (!InBlock(launch.rows, launch.count * sizeof(uint64_t)) ||
-      !InBlock(launch.out, launch.count * launch.row_bytes) || !InBlock(launch.table, 1)) {
+      !InBlock(launch.out, launch.count * launch.row_bytes) || !InBlock(launch.table, 1) ||
+      !LabelsInBlock(launch)) {
     return Misuse("Gather outside device memory", kDeviceInvalidValue);
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);

@@ -41,7 +41,7 @@ Image Turned(Image jpeg, uint8_t orientation) {
 Image MakeJpeg(uint32_t number, const LoaderFixtureOptions& options) {
   const uint32_t width = options.min_side + number % options.spread;
   const uint32_t height = options.min_side + 6 - number % 5;
-  const uint32_t kind = options.turned ? 4 : options.kinds ? number % 6 : 0;
+  const uint32_t kind = options.turned ? 4 : options.cmyk ? 3 : options.kinds ? number % 6 : 0;
   const uint32_t channels = kind == 3 ? 4 : kind == 5 ? 1 : 3;
   const JpegKind how = {.sampling = {channels == 3 ? 2 : 1, channels == 3 ? 2 : 1},
                         .progressive = kind == 2};

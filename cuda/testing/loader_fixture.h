@@ -26,13 +26,13 @@ struct LoaderFixtureOptions {
   bool jpegs = true;  // else random bytes of sizes that differ
   size_t samples = 40;
   uint32_t batch = 8;
-  bool kinds = false;                // progressive, CMYK, gray and turned ones among the JPEGs
-  bool turned = false;               // all of them
-  uint32_t min_side = 24;            // of JPEGs; the engines of GPUs take 64 and more
-  uint32_t spread = 7;               // the widths of JPEGs differ by less
-  std::vector<size_t> cut = {};      // numbers of JPEGs that end in the middle
-  bool cut_with_end = false;         // as if nothing was missing
-  std::vector<size_t> flipped = {};  // numbers of samples with another byte than was hashed
+  bool kinds = false;                 // progressive, CMYK, gray and turned ones among the JPEGs
+  bool turned = false, cmyk = false;  // all of them
+  uint32_t min_side = 24;             // of JPEGs; the engines of GPUs take 64 and more
+  uint32_t spread = 7;                // the widths of JPEGs differ by less
+  std::vector<size_t> cut = {};       // numbers of JPEGs that end in the middle
+  bool cut_with_end = false;          // as if nothing was missing
+  std::vector<size_t> flipped = {};   // numbers of samples with another byte than was hashed
 };
 
 // A batch as the host has it; an end of an epoch has no ids.

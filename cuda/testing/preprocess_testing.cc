@@ -36,7 +36,7 @@ void AddImage(TestPixels image, const PixelBox& box, bool mirror, uint32_t offse
   for (uint32_t y = 0; y < image.height; ++y) {
     std::memcpy(pixels + size_t{y} * stride, image.bytes.data() + size_t{y} * row_bytes, row_bytes);
   }
-  batch.samples.push_back({pixels, image.width, image.height, stride, box, mirror});
+  batch.samples.push_back({pixels, image.width, image.height, stride, box, mirror, {}});
   batch.images.push_back(std::move(image));
   batch.memory.push_back(std::move(memory));
   batch.offsets.push_back(offset);
@@ -61,6 +61,41 @@ TestBatch MakeTestBatch(const TestBatchOptions& options) {
              options.packed ? 0 : gap * static_cast<uint32_t>(random() % 40), batch);
   }
   return batch;
+}
+
+// By EXIF's own words: where the stored image's first row and first column are seen.
+TestBatch TurnedBatch(const TestBatch& batch, uint8_t exif) {
+  constexpr bool kRowsAreColumns[] = {false, false, false, false, true, true, true, true};
+  // Whether the first row is seen at the bottom or right, and the first column at the right or
+  // bottom.
+  constexpr bool kRowsBackwards[] = {false, false, true, true, false, true, true, false};
+  constexpr bool kColumnsBackwards[] = {false, true, true, false, false, false, true, true};
+  const bool swapped = kRowsAreColumns[exif - 1];
+  TestBatch turned;
+  turned.channels = batch.channels;
+  for (size_t i = 0; i < batch.images.size(); ++i) {
+    const TestPixels& shown = batch.images[i];
+    TestPixels stored = shown;
+    stored.width = swapped ? shown.height : shown.width;
+    stored.height = swapped ? shown.width : shown.height;
+    for (uint32_t row = 0; row < stored.height; ++row) {
+      for (uint32_t column = 0; column < stored.width; ++column) {
+        const uint32_t r = kRowsBackwards[exif - 1] ? stored.height - 1 - row : row;
+        const uint32_t c = kColumnsBackwards[exif - 1] ? stored.width - 1 - column : column;
+        const uint32_t x = swapped ? r : c, y = swapped ? c : r;
+        std::copy_n(&shown.bytes[(size_t{y} * shown.width + x) * shown.channels], shown.channels,
+                    &stored.bytes[(size_t{row} * stored.width + column) * shown.channels]);
+      }
+    }
+    const PreprocessSample& sample = batch.samples[i];
+    AddImage(std::move(stored), sample.box, sample.mirror, 3, 5, turned);
+    PreprocessSample& added = turned.samples.back();
+    added.width = shown.width;
+    added.height = shown.height;
+    added.turn = OrientationOf(exif);
+    if (sample.pixels == nullptr) added.pixels = nullptr;
+  }
+  return turned;
 }
 
 PreprocessLaunch LaunchOf(const TestBatch& batch, uint32_t width, uint32_t height,

@@ -44,6 +44,9 @@ TestBatch MakeTestBatch(const TestBatchOptions& options);
 void AddImage(TestPixels image, const PixelBox& box, bool mirror, uint32_t offset, uint32_t gap,
               TestBatch& batch);
 
+// The same images, each stored as it is before an EXIF orientation turns it.
+TestBatch TurnedBatch(const TestBatch& batch, uint8_t exif);
+
 PreprocessLaunch LaunchOf(const TestBatch& batch, uint32_t width, uint32_t height,
                           ResizeFilter filter, const OutputFormat& format, void* out);
 std::vector<uint8_t> OnHost(const TestBatch& batch, uint32_t width, uint32_t height,

@@ -58,6 +58,11 @@ class DeviceBatch(BatchFacts):
     yield self.images
     yield self.labels
 
+  def synchronize(self) -> None:
+    """Waits until the batch is there, for use on any stream. Then end with release(stream): no other call knows where it was used."""
+    self._check()
+    call(library.batch_wait_on, self._handle, -1)
+
   def release(self, stream: Optional[int] = None) -> None:
     """Gives the memory back now: it is used until what runs on the stream (a cudaStream_t as a number, such as
     torch.cuda.current_stream().cuda_stream; None: the default stream) by now is done. Tensors of the batch must not be used any

@@ -1,8 +1,10 @@
 """cuda/gpu_check on the fake: the programs are those that run on the fake device, and stand-ins for the tools of a GPU machine."""
 
+import ast
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +17,12 @@ ON_THE_FAKE = {
     "resident_loader_gpu_test": "cuda/loading/resident_loader_test",
     "pack-bench-device": "cli/pack-bench-device",
     "pack": "cli/pack",
+}
+# The source of each program that skips tests on a GPU.
+SOURCES = {
+    "cuda_device_gpu_test": "cuda/loading/cuda_device_test.cc",
+    "device_loader_gpu_test": "cuda/loading/device_loader_test.cc",
+    "resident_loader_gpu_test": "cuda/loading/resident_loader_test.cc",
 }
 # A test program in so far as `run` looks at it. Its one test ends well; that of one program as PREPROCESS says.
 STAND_IN = r"""#!/usr/bin/env bash
@@ -105,6 +113,27 @@ class GpuCheckTest(unittest.TestCase):
     figure = summary["figures"]["photos"]["copy_bytes_per_second"]
     self.assertTrue(0 < figure["least"] <= figure["median"] <= figure["most"], figure)
     self.assertTrue((out / "device_loader_gpu_test.log").read_text())
+
+  def test_every_test_is_carried_and_run(self):
+    """Of the programs that run on a GPU too: the tests that skip there are the ones that `run` leaves out, and no others."""
+    scripts = {name: (self.packed / name).read_text() for name in ("run",)}
+    scripts["pack"] = pathlib.Path("cuda/gpu_check/pack").read_text()
+    programs = ast.literal_eval(re.search(r"(?m)^TESTS = (.+)$", scripts["run"])[1])
+    carried = re.search(r"(?m)^programs=\((.+)\)$", scripts["pack"])[1].split()
+    self.assertEqual(sorted([*programs, "pack-bench-device"]), sorted(carried))
+    left_out = ast.literal_eval(re.search(r"(?ms)^OF_THE_FAKE = (\{.+?^\})", scripts["run"])[1])
+    for program, source in SOURCES.items():
+      with self.subTest(program):
+        text = pathlib.Path(source).read_text()
+        tests = re.findall(r"(?ms)^TEST_F\((\w+), (\w+)\) \{(.+?)^\}", text)
+        self.assertGreater(len(tests), 3)
+        skipped = [f"{suite}.{name}" for suite, name, body in tests if "GTEST_SKIP" in body]
+        self.assertEqual(sorted(skipped), sorted(left_out.get(program, ())))
+    for program, only, _ in ast.literal_eval(re.search(r"(?ms)^SANITIZED = (\(.+?\)\)\))$", scripts["run"].replace("TOOLS", "()"))[1]):
+      listed = subprocess.run([self.packed / "bin" / program, "--gtest_list_tests", f"--gtest_filter={only}"], capture_output=True, text=True, check=False)
+      if program != "preprocess_gpu_test":  # here a stand-in
+        for pattern in only.split(":"):
+          self.assertRegex(listed.stdout, pattern.strip("*"))
 
   def test_what_is_not_run_is_no_success(self):
     cases = {"skipped": "NOT RUN", "none": "NOT RUN", "failed": "FAILED", "sanitizer": "FAILED", "crash": "FAILED"}

@@ -28,13 +28,16 @@ NAMES = {
     "cmath": "namespace std { using ::sin; using ::ceil; using ::floor; using ::fma; inline float fma(float a, float b, float c) { return ::fmaf(a, b, c); } }",
     "array": "#include <cstddef>\nnamespace std { template <class T, size_t n> struct array { T at[n]; const T& operator[](size_t i) const { return at[i]; } }; }",
     "vector": "namespace std { template <class T> struct vector { T* p; }; }",
-    "utility": "namespace std { template <class T, class U> T exchange(T& a, U b) { T old = a; a = b; return old; } template <class T> T&& move(T& a) { return static_cast<T&&>(a); } }",
+    "utility": "namespace std { template <class T, class U> T exchange(T& a, U b) { T old = a; a = b; return old; } template <class T> constexpr void swap(T& a, T& b) { T old = a; a = b; b = old; } template <class T> T&& move(T& a) { return static_cast<T&&>(a); } }",
     "new": "namespace std { struct nothrow_t {}; __constant__ nothrow_t nothrow; }\ninline void* operator new[](unsigned long, const std::nothrow_t&) { return nullptr; }",
     "memory": """#include <cstddef>
                  namespace std { template <class T> struct unique_ptr; template <class T> struct unique_ptr<T[]> {
                    T* get() const { return nullptr; } void reset(T* = nullptr) {} bool operator==(nullptr_t) const { return true; } }; }""",
     "cuda_runtime_api.h": """inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, unsigned long, cudaStream_t) { return cudaSuccess; }
-                             inline cudaError_t cudaFuncSetAttribute(const void*, int, int) { return cudaSuccess; }""",
+                             inline cudaError_t cudaFuncSetAttribute(const void*, int, int) { return cudaSuccess; }
+                             inline cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+                             inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { return cudaSuccess; }
+                             inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int*, const void*, int, size_t) { return cudaSuccess; }""",
     "absl/status/status.h": "namespace absl { struct Status { bool ok() const { return true; } }; }",
 }
 

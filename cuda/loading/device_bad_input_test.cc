@@ -1,0 +1,203 @@
+// DeviceLoader with images that are hard on decoders, and with neighbours on its device: a clear
+// error or the right pixels, and never anything else. On the fake device with a fake nvJPEG.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/jpeg/jpeg_decoder.h"
+#include "cuda/loading/device_loader.h"
+#include "cuda/loading/resident_loader.h"
+#include "cuda/testing/fake_device.h"
+#include "cuda/testing/fake_nvjpeg.h"
+#include "cuda/testing/loader_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "images/codecs/decode_testing.h"
+#include "images/probe/probe_testing.h"
+
+namespace shardpack {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string TestName() { return ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
+
+// The frame header of a JPEG: FF C0 (or another), length, precision, height, width.
+size_t FrameOf(const Image& jpeg) {
+  for (size_t i = 2; i + 4 <= jpeg.size(); i += 2 + (jpeg[i + 2] << 8 | jpeg[i + 3])) {
+    if (jpeg[i] == 0xFF && (jpeg[i + 1] & 0xF0) == 0xC0 && jpeg[i + 1] != 0xC4) return i;
+  }
+  std::abort();
+}
+
+// An image on a fake device, decoded there.
+struct Decoded {
+  JpegResult result;
+  std::vector<uint8_t> pixels;
+};
+Decoded DecodeThere(const Image& file, uint64_t max_pixels = JpegDecoderOptions().max_pixels) {
+  FakeDevice fake;
+  FakeNvjpeg nvjpeg({}, &fake);
+  const Stream stream = *fake.CreateStream();
+  Decoded decoded;
+  {
+    JpegDecoderOptions options;
+    options.max_pixels = max_pixels;
+    JpegDecoder decoder(&nvjpeg.functions(), fake, options);
+    JpegImage image;
+    image.file = {reinterpret_cast<const std::byte*>(file.data()), file.size()};
+    image.info = Probe(file).info;
+    image.pitch_bytes = size_t{image.info.width} * 3;
+    const size_t bytes = std::min<size_t>(image.pitch_bytes * image.info.height, 1 << 20);
+    image.out = static_cast<uint8_t*>(*fake.Allocate(std::max<size_t>(bytes, 1), "an image"));
+    EXPECT_TRUE(decoder.Decode({&image, 1}, stream, {&decoded.result, 1}).ok());
+    EXPECT_TRUE(fake.Synchronize(stream).ok());
+    if (decoded.result.status.ok()) decoded.pixels.assign(image.out, image.out + bytes);
+    EXPECT_TRUE(fake.Free(image.out).ok());
+  }
+  EXPECT_TRUE(fake.DestroyStream(stream).ok());
+  EXPECT_THAT(fake.misuses(), IsEmpty());
+  EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
+  return decoded;
+}
+
+void ExpectAsOnCpu(const Image& file, const Decoded& got) {
+  ASSERT_TRUE(got.result.status.ok()) << got.result.status;
+  const auto expected = Decode(file, {.channels = 3, .orient = false});
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  const PixelView view{got.pixels.data(), expected->view().width, expected->view().height, 3,
+                       size_t{expected->view().width} * 3};
+  EXPECT_EQ(LargestDifference(view, expected->view()), 0);
+}
+
+TEST(DeviceBadInput, OnePixelWideAndVeryHigh) {
+  for (const auto& [width, height] : {std::pair{1u, 60'000u}, {60'000u, 1u}}) {
+    const Image file = EncodeJpeg(MakePattern(width, height, 3), {});
+    ExpectAsOnCpu(file, DecodeThere(file));
+  }
+}
+
+// More pixels than an image may have: nothing is reserved for it, and no decoder sees it.
+TEST(DeviceBadInput, MorePixelsThanAllowed) {
+  Image file = EncodeJpeg(MakePattern(16, 16, 3), {});
+  const size_t frame = FrameOf(file);
+  file[frame + 5] = file[frame + 7] = 0x40;  // 16384 x 16384
+  file[frame + 6] = file[frame + 8] = 0;
+  const Decoded got = DecodeThere(file);
+  EXPECT_THAT(got.result.status.ToString(), AllOf(HasSubstr("RESOURCE_EXHAUSTED"),
+                                                  HasSubstr("16384x16384 is more than 64000000")));
+}
+
+// Which no decoder of NVIDIA takes, and the engines must not be asked for.
+TEST(DeviceBadInput, ArithmeticCodesAreForTheCpu) {
+  for (const bool progressive : {false, true}) {
+    const Image file =
+        EncodeJpeg(MakePattern(70, 50, 3), {.progressive = progressive, .arithmetic = true});
+    const Decoded got = DecodeThere(file);
+    ExpectAsOnCpu(file, got);
+    EXPECT_EQ(got.result.way, JpegWay::kCpu);
+  }
+}
+
+TEST(DeviceBadInput, TwelveBitsAreRefused) {
+  Image file = EncodeJpeg(MakePattern(32, 32, 3), {});
+  const size_t frame = FrameOf(file);
+  file[frame + 1] = 0xC1;  // extended sequential, which may have 12 bits
+  file[frame + 4] = 12;
+  const Decoded got = DecodeThere(file);
+  EXPECT_FALSE(got.result.status.ok());
+  EXPECT_EQ(got.result.way, JpegWay::kCpu);
+  EXPECT_THAT(std::string(got.result.status.message()), HasSubstr("12"));
+}
+
+// A GPU of which others have all but 1 GB: less is taken at a time, or the error has the sizes.
+TEST(DeviceBadInput, LittleMemoryIsLeft) {
+  const LoaderFixture data(TestName(), {});
+  FakeDevice fake({.device_cap_bytes = uint64_t{1} << 30});
+  EXPECT_THAT(ResidentLoader::Open(data.dataset(), data.order(), {},
+                                   {.width = 4000, .height = 4000, .log = nullptr}, fake)
+                  .status()
+                  .ToString(),
+              AllOf(HasSubstr("RESOURCE_EXHAUSTED"),
+                    HasSubstr("40 images of 48000000 bytes take "
+                              "1920000000 bytes"),
+                    HasSubstr("858993459")));
+  PinnedMemory memory(fake, {.log = nullptr});
+  DeviceOptions options{
+      .preprocess = DevicePreprocess{.output = {}},
+      .decode = DeviceDecode{.crop = {.width = 6000, .height = 6000}, .threads = 1},
+      .log = nullptr};
+  LoaderOptions encoded = data.Options();
+  encoded.decode.reset();
+  encoded.image_infos = true;
+  // 8 x 6000 x 6000 x 3 bytes a buffer: 864 MB.
+  EXPECT_THAT(DeviceLoader::Open(data.Open(memory, encoded), options, fake).status().ToString(),
+              AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("864")));
+  options.decode->crop.width = options.decode->crop.height = 64;
+  auto loader = DeviceLoader::Open(data.Open(memory, encoded), options, fake);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  EXPECT_TRUE((*loader->Next()).has_value());
+}
+
+// Two loaders of one process, as for training and validation: each gives its own batches.
+TEST(DeviceBadInput, TwoLoadersOnOneDevice) {
+  const LoaderFixture data(TestName(), {});
+  FakeDevice fake({.seed = 3, .max_delay_us = 200});
+  const std::vector<HostCopy> expected = data.Expected(data.Options());
+  {
+    PinnedMemory memory(fake, {.log = nullptr});
+    std::vector<DeviceLoader> loaders;
+    for (int i = 0; i < 2; ++i) {
+      auto opened = DeviceLoader::Open(data.Open(memory, data.Options()), {.log = nullptr}, fake);
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      loaders.push_back(*std::move(opened));
+    }
+    for (const HostCopy& host : expected) {
+      for (DeviceLoader& loader : loaders) {
+        std::optional<DeviceBatch> batch = *loader.Next();
+        ASSERT_EQ(batch.has_value(), !host.ids.empty());
+        if (!batch) continue;
+        EXPECT_EQ(batch->info().ids, host.ids);
+        ASSERT_TRUE(batch->Synchronize().ok());
+        EXPECT_EQ(std::memcmp(batch->pixels()->data, host.pixels.data(), host.pixels.size()), 0);
+        EXPECT_TRUE(batch->Release(nullptr).ok());
+      }
+    }
+  }
+  EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
+  EXPECT_THAT(fake.misuses(), IsEmpty());
+}
+
+// It gets an error that names what it holds, and may go on after it.
+TEST(DeviceBadInput, AConsumerThatNeverReleases) {
+  const LoaderFixture data(TestName(), {});
+  FakeDevice fake;
+  PinnedMemory memory(fake, {.log = nullptr});
+  auto loader = DeviceLoader::Open(
+      data.Open(memory, data.Options(0)),
+      {.prefetch_batches = 1, .patience = std::chrono::milliseconds(80), .log = nullptr}, fake);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  std::vector<DeviceBatch> kept;
+  absl::Status status;
+  while (status.ok()) {
+    auto batch = loader->Next();
+    status = batch.status();
+    if (batch.ok() && batch->has_value()) kept.push_back(**std::move(batch));
+    ASSERT_LE(kept.size(), 3u);
+  }
+  EXPECT_THAT(status.ToString(),
+              AllOf(HasSubstr("DEADLINE_EXCEEDED"), HasSubstr("epoch 0 step 0, epoch 0 step 1")));
+  kept.clear();
+  EXPECT_TRUE(loader->Next().ok());
+}
+
+}  // namespace
+}  // namespace shardpack

@@ -1,0 +1,139 @@
+#include "cuda/loading/resident_order.h"
+
+#include <algorithm>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "formats/core/sample.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+size_t EntryBytes(const ResidentOrderSpec& spec) {
+  return spec.sample == nullptr ? sizeof(uint64_t) : sizeof(PreprocessSample);
+}
+
+uint64_t WindowSteps(const ResidentOrderSpec& spec, uint32_t slots) {
+  const size_t step_bytes = slots * (EntryBytes(spec) + sizeof(int64_t));
+  return std::clamp<uint64_t>(spec.window_bytes / step_bytes, 1, spec.order.steps());
+}
+
+}  // namespace
+
+ResidentOrder::ResidentOrder(Device& device, HostMemory& memory, ResidentOrderSpec spec)
+    : device_(device),
+      memory_(memory),
+      spec_(std::move(spec)),
+      slots_(spec_.rank.slots(spec_.order.spec().global_batch)),
+      window_steps_(WindowSteps(spec_, slots_)),
+      windows_{Window(device), Window(device)} {}
+
+size_t ResidentOrder::entry_bytes() const { return EntryBytes(spec_); }
+
+absl::StatusOr<std::unique_ptr<ResidentOrder>> ResidentOrder::Create(Device& device,
+                                                                     HostMemory& memory,
+                                                                     ResidentOrderSpec spec) {
+  std::unique_ptr<ResidentOrder> made(new ResidentOrder(device, memory, std::move(spec)));
+  for (Window& window : made->windows_) RETURN_IF_ERROR(made->MakeRoom(window));
+  return made;
+}
+
+absl::Status ResidentOrder::MakeRoom(Window& window) {
+  const size_t bytes = window_steps_ * slots_ * (entry_bytes() + sizeof(int64_t));
+  ASSIGN_OR_RETURN(window.host, memory_.Allocate(bytes));
+  ASSIGN_OR_RETURN(window.device, device_.Allocate(bytes, "the order of an epoch"));
+  return absl::OkStatus();
+}
+
+ResidentOrder::~ResidentOrder() {
+  for (Window& window : windows_) {
+    if (window.made.valid()) window.made.wait();
+    // A lost device may still read and write there.
+    if (window.device != nullptr && !device_.lost()) (void)device_.Free(window.device);
+    if (!window.host.empty() && !device_.lost()) memory_.Free(window.host);
+  }
+}
+
+void ResidentOrder::Make(Window& window) const {
+  const size_t count = window.steps * slots_;
+  window.ids.resize(count);
+  const uint32_t first_slot = spec_.rank.first_slot(spec_.order.spec().global_batch);
+  for (uint64_t i = 0; i < window.steps; ++i) {
+    spec_.order.Ids(window.epoch, window.first + i, first_slot,
+                    std::span(window.ids).subspan(i * slots_, slots_));
+  }
+  std::byte* const entries = window.host.data();
+  if (spec_.sample == nullptr) {
+    std::memcpy(entries, window.ids.data(), count * sizeof(uint64_t));
+  } else {
+    for (size_t i = 0; i < count; ++i) {
+      const PreprocessSample sample = spec_.sample(window.epoch, window.ids[i]);
+      std::memcpy(entries + i * sizeof(sample), &sample, sizeof(sample));
+    }
+  }
+  auto* const labels = reinterpret_cast<int64_t*>(entries + count * entry_bytes());
+  for (size_t i = 0; i < count; ++i) {
+    labels[i] = window.ids[i] == kPaddingId ? kNoLabel : spec_.labels[window.ids[i]];
+  }
+}
+
+absl::Status ResidentOrder::Begin(Window& window, uint64_t epoch, uint64_t first) {
+  if (window.made.valid()) window.made.wait();
+  RETURN_IF_ERROR(window.copied.Wait());  // long done: its steps have been taken
+  window.epoch = epoch;
+  window.first = first;
+  window.steps = std::min(window_steps_, spec_.order.steps() - first);
+  const auto make = [this, &window] { Make(window); };
+  try {
+    window.made = std::async(std::launch::async, make);
+  } catch (const std::system_error&) {  // no thread: when it is needed
+    window.made = std::async(std::launch::deferred, make);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ResidentOrder::Upload(Window& window, Stream stream) {
+  window.made.get();
+  const size_t bytes = window.steps * slots_ * (entry_bytes() + sizeof(int64_t));
+  // Behind the steps of the window that was there.
+  RETURN_IF_ERROR(device_.CopyToDevice(window.device, window.host.data(), bytes, stream));
+  uploaded_bytes_ += bytes;
+  return window.copied.Record(stream);
+}
+
+absl::StatusOr<ResidentStep> ResidentOrder::At(uint64_t epoch, uint64_t step, Stream stream) {
+  const auto has = [&](const Window& window) {
+    return window.epoch == epoch && step >= window.first && step < window.first + window.steps;
+  };
+  if (!has(windows_[now_])) {
+    const size_t next = 1 - now_;
+    if (!has(windows_[next]) || !windows_[next].made.valid()) {
+      RETURN_IF_ERROR(Begin(windows_[next], epoch, step));
+    }
+    RETURN_IF_ERROR(Upload(windows_[next], stream));
+    const Window& window = windows_[next];
+    const uint64_t after = window.first + window.steps;
+    const bool ends = after == spec_.order.steps();
+    RETURN_IF_ERROR(Begin(windows_[now_], epoch + (ends ? 1 : 0), ends ? 0 : after));
+    now_ = next;
+  }
+  const Window& window = windows_[now_];
+  const size_t count = window.steps * slots_, at = (step - window.first) * slots_;
+  const size_t labels = count * entry_bytes() + at * sizeof(int64_t);
+  const auto* const entries = static_cast<const std::byte*>(window.device);
+  ResidentStep found;
+  if (spec_.sample == nullptr) {
+    found.rows = reinterpret_cast<const uint64_t*>(entries) + at;
+  } else {
+    found.samples = reinterpret_cast<const PreprocessSample*>(entries) + at;
+  }
+  found.labels = reinterpret_cast<const int64_t*>(entries + labels);
+  found.ids = std::span(window.ids).subspan(at, slots_);
+  found.host_labels =
+      std::span(reinterpret_cast<const int64_t*>(window.host.data() + labels), slots_);
+  return found;
+}
+
+}  // namespace shardpack
