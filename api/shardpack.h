@@ -727,9 +727,9 @@ typedef struct shardpack_device_info {
   int32_t compute_major, compute_minor;
 } shardpack_device_info;
 
-/* "cuda:3" or "3": that GPU. "cpu": the same batches in host memory. "auto": the GPU numbered
- * $LOCAL_RANK (0 without), or the CPU on a machine without one. UNAVAILABLE if the GPU cannot be
- * used. */
+/* "cuda:3" or "3": that GPU. "cuda": the GPU numbered $LOCAL_RANK (0 without). "cpu": the same
+ * batches in host memory. "auto": as "cuda", or the CPU on a machine without a GPU. UNAVAILABLE if
+ * the GPU cannot be used. */
 SHARDPACK_API shardpack_code shardpack_device_open(const char* name, shardpack_device** device,
                                                    shardpack_error** error);
 SHARDPACK_API shardpack_device* shardpack_device_retain(shardpack_device* device);

@@ -905,7 +905,7 @@ class Device {
 #ifndef SHARDPACK_NO_EXCEPTIONS
   explicit Device(const std::string& name) : Device(Open(name)) {}
 #endif
-  // "cuda:3", "3", "cpu", "auto".
+  // "cuda:3", "3", "cuda", "cpu", "auto".
   static Returned<Device> Open(const std::string& name) {
     shardpack_device* made = nullptr;
     return internal::Do(

@@ -21,7 +21,8 @@ absl::StatusOr<Operation> OperationOf(const TextCall& call) {
   size_t count = 0;
   for (const TextValue& value : call.values) {
     if (!value.key.empty() || !value.word.empty() || value.range) {
-      return CallReader::ErrorAt(value.column, "a program's parameters are plain numbers");
+      return CallReader::ErrorAt(value.column,
+                                 "a program's parameters are plain numbers, as in rotate(-9, 1)");
     }
     if (count == values.size()) return CallReader::ErrorAt(value.column, "too many parameters");
     values[count++] = value.low;

@@ -479,16 +479,17 @@ constexpr Flag kFlags[] = {
      "the split of all shards, whatever their names say",
      [](Text t, Line& l) { return KeepText(t, &l.index().split); }},
     {"split-by", 0, kValue, "hash|random|stratified|dir|none", "dir where folders are named train, val, test; else hash", nullptr, "Order", kMaking, false,
-     "what decides: the path's hash, the seed, the seed per class, or the first folder; none: one split",
+     "hash: path and seed decide, shares are averages; random, stratified: exact shares, of all or per class; dir: the first "
+     "folder; none: one split",
      StoreSplitBy},
     {"shuffle", 0, kNegatable, "", "on", nullptr, "Order", kMaking, true,
      "shuffle the samples (class-sorted shards train badly)",
      [](Text t, Line& l) { return KeepSwitch(t, &Request(l).plan.shuffle); }},
     {"seed", 0, kValue, "N", "0", nullptr, "Order", kMaking, false,
-     "of the shuffle and of random splits",
+     "of the shuffle and of the split",
      [](Text t, Line& l) { return Keep(ParseCount(t), &Request(l).plan.seed); }},
     {"seed", 0, kValue, "N", "0", nullptr, "Order", In(kBench), false,
-     "of the shuffle and of random splits",
+     "of the shuffle and of the split",
      [](Text t, Line& l) { return Keep(ParseCount(t), &l.bench().seed); }},
 
     // Pixels

@@ -220,8 +220,10 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     ++annotations_;
     const bool caption = keep_ == CocoKeep::kAll && image_id_ && !category_id_ && box_numbers_ == 0;
     const bool is_object = takes_objects && !caption;
-    if (!image_id_ || (is_object && !category_id_))
-      return Fail(absl::StrCat(which, " has no image_id or no category_id"));
+    if (!image_id_ || (is_object && !category_id_)) {
+      return Fail(absl::StrCat(which, " has no whole number as its ",
+                               image_id_ ? "category_id" : "image_id"));
+    }
     if (keep_ == CocoKeep::kAll) coco_->annotations.push_back({*image_id_, Kept()});
     if (!is_object) return true;
     if (box_numbers_ != 4)

@@ -19,13 +19,17 @@ std::optional<int> NumberOf(std::string_view text) {
   return number;
 }
 
-absl::StatusOr<OpenedDevice> OpenAny() {
+absl::StatusOr<Device*> OpenGpuOfThisRank() {
   const char* const rank = std::getenv("LOCAL_RANK");
   const std::optional<int> number = NumberOf(rank == nullptr ? "0" : rank);
   if (!number) {
     return absl::InvalidArgumentError(absl::StrCat("LOCAL_RANK is not a number: ", rank));
   }
-  const absl::StatusOr<Device*> cuda = OpenCudaDevice(*number);
+  return OpenCudaDevice(*number);
+}
+
+absl::StatusOr<OpenedDevice> OpenAny() {
+  const absl::StatusOr<Device*> cuda = OpenGpuOfThisRank();
   if (cuda.ok()) return OpenedDevice{*cuda, ""};
   if (!absl::IsUnavailable(cuda.status()) && !absl::IsUnimplemented(cuda.status()))
     return cuda.status();
@@ -37,13 +41,17 @@ absl::StatusOr<OpenedDevice> OpenAny() {
 absl::StatusOr<OpenedDevice> OpenDevice(std::string_view wanted) {
   if (wanted == "auto") return OpenAny();
   if (wanted == "cpu") return OpenedDevice{&HostDevice::Get(), ""};
+  if (wanted == "cuda") {
+    ASSIGN_OR_RETURN(Device* const cuda, OpenGpuOfThisRank());
+    return OpenedDevice{cuda, ""};
+  }
   constexpr std::string_view kCuda = "cuda:";
   const std::optional<int> number =
       NumberOf(wanted.substr(0, kCuda.size()) == kCuda ? wanted.substr(kCuda.size()) : wanted);
   if (!number) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a device is a GPU's number (3, or \"cuda:3\"), \"cpu\" or \"auto\", not \"",
-                     std::string(wanted), "\""));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a device is a GPU's number (3, or \"cuda:3\"), \"cuda\", \"cpu\" or \"auto\", not \"",
+        std::string(wanted), "\""));
   }
   ASSIGN_OR_RETURN(Device* const cuda, OpenCudaDevice(*number));
   return OpenedDevice{cuda, ""};

@@ -211,10 +211,10 @@ TEST_F(CudaDeviceTest, ANumberMeansThatGpu) {
     EXPECT_EQ(device->why_not, "");
   }
   ::setenv("LOCAL_RANK", std::to_string(last_).c_str(), 1);
-  EXPECT_EQ(OpenDevice("auto")->device, device_);
+  for (const char* const wanted : {"auto", "cuda"}) EXPECT_EQ(OpenDevice(wanted)->device, device_);
   ::setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3", GpusAreFake() ? 1 : 0);
   ::setenv("LOCAL_RANK", "1000", 1);
-  for (const char* const wanted : {"1000", "cuda:1000", "auto"}) {
+  for (const char* const wanted : {"1000", "cuda:1000", "auto", "cuda"}) {
     EXPECT_THAT(OpenDevice(wanted).status().ToString(),
                 AllOf(HasSubstr("NOT_FOUND"), HasSubstr("there is no GPU 1000; "),
                       HasSubstr(std::to_string(gpus_) + " are visible (CUDA_VISIBLE_DEVICES")));
@@ -223,7 +223,7 @@ TEST_F(CudaDeviceTest, ANumberMeansThatGpu) {
   EXPECT_THAT(OpenDevice("auto").status().ToString(), HasSubstr("LOCAL_RANK is not a number: x"));
   ::unsetenv("LOCAL_RANK");
   EXPECT_EQ(OpenDevice("cpu")->device, &HostDevice::Get());
-  for (const char* const wanted : {"", "cuda", "cuda:", "gpu", "1 ", "cuda:one"}) {
+  for (const char* const wanted : {"", "cuda:", "gpu", "1 ", "cuda:one"}) {
     EXPECT_THAT(OpenDevice(wanted).status().ToString(),
                 AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("\"cuda:3\""), HasSubstr(wanted)));
   }
@@ -265,6 +265,7 @@ TEST_F(CudaDeviceTest, SaysWhyNoGpuCanBeUsed) {
     SCOPED_TRACE(wanted.why);
     FailCudaStart(wanted.code, wanted.driver);
     const absl::StatusOr<OpenedDevice> number = OpenDevice("0"), any = OpenDevice("auto");
+    EXPECT_EQ(OpenDevice("cuda").status(), number.status());
     FailCudaStart(0, 13000);
     EXPECT_EQ(number.status().code(), wanted.may_be_cpu ? absl::StatusCode::kUnavailable
                                                         : absl::StatusCode::kFailedPrecondition);

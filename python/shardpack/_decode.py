@@ -10,7 +10,7 @@ from typing import Any, Sequence, Union
 from . import _c
 from ._augment import Augment, given_plan
 from ._errors import OptionError
-from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, choice, flag, normalising, whole
+from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, choice, flag, normalising, real, whole
 
 _DTYPES = {name: number for name, number in DTYPES.items() if name != "bfloat16"}
 _SCALE, _RATIO, _SHORTEST_SIDE = (0.08, 1.0), (3 / 4, 4 / 3), 256
@@ -51,7 +51,7 @@ class Decode:
         filter=choice(filter, "filter", FILTERS),
         shortest_side=whole(shortest_side, "shortest_side", 32, least=1),
         channels=channels,
-        flip_probability=flip,
+        flip_probability=real(flip, "flip"),
         type=kind,
         layout=choice(layout, "layout", LAYOUTS),
         mean=means,

@@ -12,9 +12,9 @@ from ._options import c_text
 
 
 class Device:
-  """Device(3) or Device('cuda:3') is that GPU, and a DeviceError where it cannot be used. Device('cpu') makes the same batches in
-  host memory. Device('auto') is the GPU numbered $LOCAL_RANK (0 without), or, with a RuntimeWarning, the CPU on a machine where no
-  GPU can be used. A torch.device is good as well.
+  """Device(3) or Device('cuda:3') is that GPU, and a DeviceError where it cannot be used. Device('cuda') is the
+  one numbered $LOCAL_RANK (0 without). Device('cpu') makes the same batches in host memory. Device('auto') is as 'cuda', or, with a
+  RuntimeWarning, the CPU on a machine where no GPU can be used. A torch.device is good as well.
 
   >>> shardpack.Device('cpu')
   <Device cpu>

@@ -210,7 +210,9 @@ class Job:
     message = said.get("message") or facts["stderr"].strip() or "it said nothing"
     code = facts["exit_code"]
     ending = f"exit code {code}" if 0 <= code <= 128 else f"signal {code - 128}" if code > 128 else "unknown exit code"
-    error = PackError(f"pack {self.command[1]}: {message} ({ending})")
+    message = message.replace(" --json --progress=json", "")  # of this class, not of its caller
+    hint = "; in Python a flag is a keyword: --max-skip 25% is max_skip='25%'" if " --" in message else ""
+    error = PackError(f"pack {self.command[1]}: {message} ({ending}{hint})")
     error.exit_code, error.command, error.stderr = code, self.command, facts["stderr"]
     error.report = facts["report"] if isinstance(facts["report"], dict) else None
     return error
@@ -303,7 +305,7 @@ def stats(out: Paths, **flags: Any) -> Report:
   >>> stats.bytes["quantiles"]["50"] > 0, stats.copies["groups"]
   (True, 0)
   """
-  return _run("stats", _arguments.paths(out, "out"), None, None, flags)
+  return _run("stats", _arguments.paths(out, "a dataset"), None, None, flags)
 
 
 def diff(a: Path, b: Path, by: str = "key", **flags: Any) -> Report:

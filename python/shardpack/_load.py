@@ -69,7 +69,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
     on any number of processes, and after a resume.
   drop_last: an incomplete last step is left out; otherwise its batches are shorter. pad_last: they keep their padding instead
     (label -1, pixels 0, batch.valid false).
-  epochs: how many are planned: threads read ahead over their ends. A `for` after the last one begins one more.
+  epochs: how many are planned: threads read ahead over their ends (0: no end). A `for` after the last one begins one more.
   weights: {'cat': 2.0} (samples of other classes count 1), 'balanced' (all classes equally often), or a number for each sample:
     exact counts in every epoch of epoch_samples samples (None: as many as there are).
   device: 'cuda:0', 'cuda', 'cpu', 'auto' or a Device: batches are copied there ahead, normalised and cast there. channels_last:
@@ -95,6 +95,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   share = share_of(rank, world_size)
   dataset = _dataset(path, split)
   tail = "drop" if flag(drop_last, "drop_last") else "pad"
+  if drop_last and flag(pad_last, "pad_last"):
+    raise OptionError("drop_last leaves the last step out, so pad_last has nothing to pad: give one of them")
   steps = _global_batch(batch, global_batch, share)
   order = _order(dataset, {"global_batch": steps, "mode": _mode(shuffle), "seed": seed, "tail": tail}, weights, epoch_samples)
   _warn_of_empty(order, share, flag(pad_last, "pad_last"))

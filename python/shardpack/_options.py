@@ -40,6 +40,13 @@ def signed(value: Any, what: str) -> int:
   return number
 
 
+def real(value: Any, what: str) -> float:
+  try:
+    return float(0 + value)  # which text and a bool's "no" are not
+  except TypeError:
+    raise OptionError(f"{what} is a number, and not {value!r}") from None
+
+
 def flag(value: Any, what: str) -> bool:
   """Any other value, such as 'no', would be one of the two as well."""
   if value not in (False, True):
@@ -57,6 +64,9 @@ def of_type(value: Any, of: Any, what: str) -> Any:
 
 def normalising(dtype: str | None, mean: Sequence[float], std: Sequence[float], channels: int = 3) -> tuple[Any, Any]:
   """mean and std of (number - mean) / std, for each channel one."""
+  for value, what in ((mean, "mean"), (std, "std")):
+    if not isinstance(value, Iterable):
+      raise OptionError(f"{what} is {channels} numbers, one a channel, and not {value!r}")
   mean, std = tuple(mean), tuple(std)
   if (dtype or "uint8") == "uint8" and (any(number != 0 for number in mean) or any(number != 1 for number in std)):
     raise OptionError("mean and std need another dtype than 'uint8', such as 'float32'")

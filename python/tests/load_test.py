@@ -65,7 +65,9 @@ class ArgumentsTest(unittest.TestCase):
                           ({"size": 8, "decode_fields": {"mask": "box"}}, "is 'nearest'"),
                           ({"size": 8, "decode_fields": "mask"}, "is a dict"),
                           ({"rank": "first"}, "rank is a number or 'auto'"), ({"rank": 2, "world_size": 2}, "below world_size"),
-                          ({"cursor": "nonsense"}, "cursor"), ({"batch": 49, "drop_last": True}, "shorter than the global batch")):
+                          ({"cursor": "nonsense"}, "cursor"), ({"batch": 49, "drop_last": True}, "shorter than the global batch"),
+                          ({"drop_last": True, "pad_last": True}, "nothing to pad"), ({"size": 32, "flip": "0.5"}, "flip is a number"),
+                          ({"size": 32, "mean": 0.5}, "one a channel")):
       with self.subTest(options), self.assertRaisesRegex(ValueError, what):
         load(**options)
     with self.assertRaises(FileNotFoundError):
