@@ -143,6 +143,7 @@ ExitCode Main(std::string program, std::vector<std::string> words, bool has_outp
         if constexpr (requires { flags.out; }) KeepFromFlags(flags.out);
       },
       line->flags);
+  EndWithJson(line->json);
   if (!line->arguments.empty()) KeepFromFlags(line->arguments[0]);
   const ExitCode code = Run(*line, terminal);
   return FinishCommand(line->json, code, terminal);

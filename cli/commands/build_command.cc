@@ -61,7 +61,7 @@ absl::Status CheckWorkersWords(const CommandLine& line) {
     for (const std::string flag : {"wait", "takeover", "stale-after"}) {
       if (line.Given(flag))
         return absl::InvalidArgumentError(
-            StrCat("--", flag,
+            StrCat(AsTyped(line, flag),
                    " is for workers, which others may be in the way of; with --plan, "
                    "--worker I/N, --join or --shards LIST make one"));
     }
@@ -148,10 +148,12 @@ ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {
   return view;
 }
 
-// `replacing`: this run began, or continued, the dataset next to OUT.
-ExitCode FailResumable(const absl::Status& status, const CommandLine& line, bool replacing,
-                       Terminal& terminal) {
+// `progress.replacing`: this run began, or continued, the dataset next to OUT.
+ExitCode FailResumable(const absl::Status& status, const CommandLine& line,
+                       const BuildProgress& progress, Terminal& terminal) {
   const ExitCode code = Fail(WithCommands(status, line), terminal);
+  if (progress.removed) return code;
+  const bool replacing = progress.replacing;
   const std::string beside = OutputDir::BesideOf(line.pack().out);
   if (replacing && Exists(beside).value_or(false)) {
     terminal.Raw(
@@ -181,7 +183,7 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
   Results results;
   if (part) {
     SayPart(run, terminal);
-    if (line.json) results.Write(PartJson(run));
+    if (line.json && run.report.held.ok()) results.Write(PartJson(run));
   } else {
     SaySummary(run, terminal);
     page = WritePageOf(run.out, line, terminal);
@@ -190,6 +192,8 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
     results.Write(line.json ? SummaryJson(run.report, run.out, run.seconds, run.bytes_in, page)
                             : identity);
   }
+  if (!run.report.held.ok())
+    return FinishResults(results, Fail(run.report.held, terminal), terminal);
   const ManifestCounts& counts = run.report.manifest.counts;
   // What a worker had to leave out is judged by the commit: for whoever started it, it is done.
   const bool lost = !line.pack().IsWorker() && counts.skipped + counts.failed > 0;
@@ -253,7 +257,7 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
     return Build(prepared->plan, *prepared->source, options, pool, counts, StopSignal());
   }();
   progress.End();
-  if (!report.ok()) return FailResumable(report.status(), line, counts.replacing, terminal);
+  if (!report.ok()) return FailResumable(report.status(), line, counts, terminal);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const FinishedRun run = {prepared->plan,  *report,         flags.out,

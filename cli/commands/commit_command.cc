@@ -9,6 +9,7 @@
 #include "cli/commands/summary.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/seconds_since.h"
+#include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/version.h"
 #include "converters/building/build.h"
@@ -87,13 +88,19 @@ ExitCode RunCommit(const CommandLine& line, Terminal& terminal) {
   IoPool pool(line.run.io_depth);
   OutputOptions output = line.pack().output;
   output.fsync = line.run.fsync;
-  const absl::StatusOr<CommittedParts> committed =
-      CommitParts(out, output, {line.pack().max_skip, ToolVersions(), line.run.expect}, pool);
+  output.stop = &StopSignal();
+  const absl::StatusOr<CommittedParts> committed = [&] {
+    const StopNotice notice(terminal);
+    return CommitParts(out, output, {line.pack().max_skip, ToolVersions(), line.run.expect}, pool);
+  }();
   if (!committed.ok()) {
     const absl::StatusOr<Manifest> published = Manifest::Read(out);
     if (MayBeFromAnother(committed.status()) && published.ok())
       return SayPublished(*published, line, terminal);
-    return Fail(WithCommands(committed.status(), line), terminal);
+    const ExitCode code = Fail(WithCommands(committed.status(), line), terminal);
+    if (absl::IsCancelled(committed.status()))
+      SayHowToGoOn(code, "Nothing was published.", line, terminal);
+    return code;
   }
   const RunReport& report = committed->report;
   const double seconds = SecondsSince(begin);

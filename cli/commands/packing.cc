@@ -45,8 +45,9 @@ absl::StatusOr<Prepared> PrepareGivenPlan(const CommandLine& line, IoPool& pool,
     const bool decides = flag->group != "Run" && flag->name != "out";
     // With --plan, --shards names shards.
     if (decides && flag->name != "shards" && line.Given(std::string(flag->name))) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--", std::string(flag->name), " is decided by the plan; give it to pack plan --write"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(AsTyped(line, std::string(flag->name)),
+                       " is decided by the plan; give it to pack plan --write"));
     }
   }
   const PackFlags& flags = line.pack();

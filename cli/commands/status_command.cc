@@ -1,3 +1,6 @@
+#include <errno.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -28,6 +31,7 @@
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
@@ -72,6 +76,7 @@ class Watcher {
     if (manifest.ok()) {
       if (given_ && manifest->plan_digest != *given_)
         return Differs("is a dataset of", DifferencesFrom(out_, *manifest, *plan_));
+      RETURN_IF_ERROR(CheckPublishedFiles(out_, *manifest));
       report.published = true;
       report.state.shards = manifest->shards.size();
       for (uint32_t n = 0; n < report.state.shards; ++n) report.state.done.insert(n);
@@ -85,6 +90,9 @@ class Watcher {
     done_ = report.state.done;
     return report;
   }
+
+  // Whether there was a build in OUT at any look.
+  bool sees_build() const { return begun_; }
 
  private:
   absl::Status Differs(const std::string& what, const std::vector<std::string>& lines) const {
@@ -234,12 +242,40 @@ std::string Json(const Report& report) {
   return json.dump() + "\n";
 }
 
+// Before --wait waits for a build to begin in OUT: InvalidArgument if none ever can; else what is
+// waited for.
+absl::StatusOr<std::string> AwaitedBuild(const std::string& out) {
+  const std::string shown = EscapeForTerminal(out);
+  struct stat facts;
+  if (::stat(out.c_str(), &facts) != 0) {
+    const absl::Status failed = IoStatus("look at", out, errno);
+    if (errno == ENOENT) return StrCat("waiting for ", shown, ", which does not exist yet");
+    return IsAboutThePath(failed) ? absl::InvalidArgumentError(std::string(failed.message()))
+                                  : failed;
+  }
+  if (!S_ISDIR(facts.st_mode)) {
+    return absl::InvalidArgumentError(
+        StrCat(shown, " is not a folder; name the OUT of the workers"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(out));
+  // Workers make `.pack` first; the commit, which removes it last, has written a manifest by then.
+  const bool may_be =
+      names.empty() || std::any_of(names.begin(), names.end(), [](const auto& name) {
+        return name == kPackFolder || name == kManifestName;
+      });
+  if (may_be) return StrCat("waiting for ", shown, ", where no worker has begun yet");
+  return absl::InvalidArgumentError(
+      StrCat(shown, " holds no build, and none can begin there: it is not empty (first entry: ",
+             EscapeForTerminal(names.front()), "); name the OUT of the workers"));
+}
+
 }  // namespace
 
 ExitCode RunStatus(const CommandLine& line, Terminal& terminal) {
   const std::string& out = line.arguments[0];
   const bool waits = line.status().wait;
   Watcher watcher(out, line.status().plan_file);
+  std::string awaited;
   for (bool first = true;; first = false) {
     const auto begin = std::chrono::steady_clock::now();
     absl::StatusOr<Report> report = watcher.Look(/*may_be_missing=*/waits, first);
@@ -247,6 +283,12 @@ ExitCode RunStatus(const CommandLine& line, Terminal& terminal) {
     if (!first && report.ok() && report->done())
       report = watcher.Look(/*may_be_missing=*/waits, /*first=*/true);
     if (!report.ok()) return Fail(report.status(), terminal);
+    if (waits && !watcher.sees_build() && !report->published) {
+      absl::StatusOr<std::string> now = AwaitedBuild(out);
+      if (!now.ok()) return Fail(now.status(), terminal);
+      if (*now != awaited) terminal.Say(*now);
+      awaited = *std::move(now);
+    }
     if (waits && !report->done() && !report->hopeless()) {
       // A signal ends the process at once.
       const double seconds =

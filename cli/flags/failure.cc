@@ -82,6 +82,12 @@ absl::Status WithCommands(const absl::Status& status, const CommandLine& line) {
   return absl::Status(status.code(), text);
 }
 
+std::string AsTyped(const CommandLine& line, const std::string& flag) {
+  const auto end = std::find(line.words.begin(), line.words.end(), "--");
+  const std::string negated = absl::StrCat("--no-", flag);
+  return std::find(line.words.begin(), end, negated) != end ? negated : absl::StrCat("--", flag);
+}
+
 bool AsksForJson(std::span<const std::string> words) {
   const auto end = std::find(words.begin(), words.end(), "--");  // the words after it are not flags
   return std::find(words.begin(), end, "--json") != end;

@@ -29,6 +29,9 @@ void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& lin
 // Adds the commands to type, if the status suggests flags.
 absl::Status WithCommands(const absl::Status& status, const CommandLine& line);
 
+// A flag that was given, as it was typed: "--no-wait" where --wait was given that way.
+std::string AsTyped(const CommandLine& line, const std::string& flag);
+
 // Whether a command line that could not be parsed asks for JSON.
 bool AsksForJson(std::span<const std::string> words);
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <string_view>
 #include <thread>
 
 namespace shardpack::cli {
@@ -12,6 +13,7 @@ namespace {
 std::atomic<int> stop{0};
 std::atomic<bool> at_once{true};
 std::atomic<int> lines_drawn{0};
+std::atomic<bool> ends_with_json{false}, within_line{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
               "only lock-free atomics may be touched by a signal handler");
 
@@ -31,10 +33,23 @@ void EraseBlock() {
   if (::write(STDERR_FILENO, text, size) < 0) return;
 }
 
+// What FinishCommand prints. Only calls async-signal-safe functions.
+void WriteJson(int signal) {
+  if (!ends_with_json) return;
+  constexpr std::string_view kInterrupted =
+      "\n{\"schema\":\"shardpack.error/1\",\"code\":130,\"message\":\"interrupted\"}\n";
+  constexpr std::string_view kTerminated =
+      "\n{\"schema\":\"shardpack.error/1\",\"code\":143,\"message\":\"interrupted\"}\n";
+  std::string_view text = signal == SIGTERM ? kTerminated : kInterrupted;
+  if (!within_line) text.remove_prefix(1);
+  if (::write(STDOUT_FILENO, text.data(), text.size()) < 0) return;
+}
+
 void OnSignal(int signal) {
   int none = 0;
   if (stop.compare_exchange_strong(none, signal) && !at_once) return;
   EraseBlock();
+  WriteJson(signal);
   ::_exit(128 + signal);
 }
 
@@ -71,6 +86,10 @@ void StopWithStandardInput() {
 const std::atomic<int>& StopSignal() { return stop; }
 
 void EndAtOnceOnSignal(bool end) { at_once = end; }
+
+void EndWithJson(bool json) { ends_with_json = json; }
+
+void SetWithinLine(bool within) { within_line = within; }
 
 void EraseOnSecondSignal(int lines) { lines_drawn = lines; }
 

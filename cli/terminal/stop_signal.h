@@ -27,6 +27,13 @@ void StopWithStandardInput();
 // correct as long as nothing has been written. Otherwise the signal only sets StopSignal.
 void EndAtOnceOnSignal(bool at_once);
 
+// Whether a signal that ends the process also writes the last line that --json promises, an object
+// of the schema "shardpack.error/1", on standard output. Set once the command line is read.
+void EndWithJson(bool json);
+
+// Whether the last line on standard output is unfinished: the object begins a new one.
+void SetWithinLine(bool within);
+
 // The number of lines of the live block, the last ones on the terminal, with the cursor in the
 // last. A process that ends at once erases them, so that the shell's prompt does not appear among
 // them. 0: no block.

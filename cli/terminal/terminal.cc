@@ -149,7 +149,9 @@ void Results::WriteBytes(std::string_view text) {
 
 void Results::Flush() {
   if (closed_ || !status_.ok()) return;
+  if (!buffer_.empty()) SetWithinLine(true);  // as long as only a part of it is written
   const int error = WriteAll(STDOUT_FILENO, buffer_);
+  SetWithinLine(!buffer_.empty() && buffer_.back() != '\n');
   buffer_.clear();
   if (error == EPIPE) {
     closed_ = true;

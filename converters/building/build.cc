@@ -13,6 +13,7 @@
 #include "converters/publishing/commit.h"
 #include "converters/publishing/published.h"
 #include "converters/publishing/skip_budget.h"
+#include "formats/io/escape.h"
 #include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
 
@@ -68,7 +69,9 @@ absl::Status BuildShards(std::vector<uint32_t> shards, OutputDir& out, const Pla
 absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& source,
                                        const BuildOptions& options, IoPool& pool,
                                        BuildProgress& progress, const std::atomic<int>& stop) {
-  ASSIGN_OR_RETURN(OutputDir out, OutputDir::Open(options.out, plan, options.output, pool));
+  OutputOptions output = options.output;
+  output.stop = &stop;
+  ASSIGN_OR_RETURN(OutputDir out, OutputDir::Open(options.out, plan, output, pool));
   progress.replacing = out.replaces();
   if (out.complete()) return ReportComplete(out, plan, source, options, pool, progress, stop);
   std::vector<ShardResult> results = out.finished();
@@ -87,7 +90,7 @@ absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& sou
   }
   const std::string& given = options.output.planned_source;
   if (!given.empty()) {
-    RETURN_IF_ERROR(CheckKeepsTimes(plan, given, to_build));
+    RETURN_IF_ERROR(CheckSourceFits(plan, given, to_build));
     // Not what many others have built: each worker would look at every file.
     const bool answers = !options.output.shares() || options.output.worker->named;
     const std::vector<uint32_t> built(finished.begin(), finished.end());
@@ -97,19 +100,34 @@ absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& sou
   progress.kept_shards = report.kept_shards;
   progress.done_shards = report.kept_shards;
 
+  std::vector<ShardResult> mine;  // built by this run
   const absl::Status built =
       BuildShards(std::move(to_build), out, plan, source, options, pool, progress, stop,
                   [&](ShardResult result) {
                     const bool by_other = !result.journal.empty();  // read from there
                     results.push_back(std::move(result));
                     ++(by_other ? report.others_shards : report.built_shards);
+                    if (!by_other) mine.push_back(results.back());
                   });
   if (!built.ok() && options.output.worker && out.PublishedByOther(plan)) {
     // Overtaken: what this worker was building is published, and the staging area is gone.
     absl::StatusOr<Manifest> manifest = Manifest::Read(out.path());
     if (manifest.ok()) return AlreadyComplete(*std::move(manifest));
   }
-  RETURN_IF_ERROR(built);
+  // Also at the end: a worker knows shards that were finished in a folder that is gone.
+  if ((!built.ok() || options.output.worker) && !out.IsThere() && !out.PublishedByOther(plan)) {
+    progress.removed = true;
+    return absl::UnavailableError(
+        absl::StrCat(EscapeForTerminal(out.path()),
+                     " was removed or replaced while this run built in it; what it has built there "
+                     "is gone",
+                     built.ok() ? "" : absl::StrCat(" (", std::string(built.message()), ")")));
+  }
+  const bool held = absl::IsAborted(built) && options.output.worker;
+  if (held) report.held = built;
+  if (!built.ok() && !held) return built;
+  // What others have left out they name themselves: they may have had another source.
+  if (options.output.worker) results = std::move(mine);
   std::sort(results.begin(), results.end(),
             [](const ShardResult& a, const ShardResult& b) { return a.shard < b.shard; });
   report.skips =

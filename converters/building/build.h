@@ -57,6 +57,8 @@ struct BuildProgress {
   std::atomic<int64_t> memory_bytes{0};
   // The run builds, or has built, beside OUT in a folder of its own, which it has locked.
   std::atomic<bool> replacing{false};
+  // The folder that the run built in is gone, and with it what it has built.
+  std::atomic<bool> removed{false};
 };
 
 struct RunReport {
@@ -67,7 +69,11 @@ struct RunReport {
   bool already_complete = false;  // there was nothing to do
   bool compared = false;          // then: with every byte of the source
   std::string notice = {};        // what the user has to be told: see OutputDir::FinishPublished
-  std::vector<Skip> skips;        // all of the run, by row (not when already complete)
+  // Aborted, if a worker that does not wait has left shards to others that hold them.
+  absl::Status held = absl::OkStatus();
+  // By row, and not when already complete: all of the dataset, or those of the shards that this
+  // worker has built.
+  std::vector<Skip> skips;
 };
 
 // `stop`: set to a signal's number to end the run soon.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/published.h"
 #include "converters/publishing/shard_results.h"
 #include "formats/core/index_name.h"
 #include "formats/core/shard_index.h"
@@ -225,6 +226,10 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
     result_.facts.image_formats[std::string(ImageExtension(static_cast<ImageFormat>(f)))] =
         format_counts_[f];
   }
+  // The disk of the source may have gone since the run began.
+  const std::string& source = out_.options().planned_source;
+  if (result_.records == 0 && !source.empty() && LacksWhatMayBeBack(result_))
+    RETURN_IF_ERROR(CheckSourceFits(plan_, source, out_.wanted()));
   ASSIGN_OR_RETURN(std::string index, Prove(bytes));
   if (plan_.options().sha256) {
     ASSIGN_OR_RETURN(result_.sha256, Sha256Of(staged_->file(), bytes));
@@ -237,6 +242,7 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
       theirs && (theirs->file.xxh3_128 == result_.file.xxh3_128 || LacksWhatMayBeBack(result_));
   if (as_good) return *std::move(theirs);
   result_.index = {IndexName(planned_.name), index.size(), Xxh3_128(AsBytes(index))};
+  RETURN_IF_ERROR(out_.CheckMayPublish(result_.index));
   RETURN_IF_ERROR(out_.journal().AppendPending(result_));
   RETURN_IF_ERROR(out_.Publish(*staged_, result_.file));
   ASSIGN_OR_RETURN(result_.index, out_.WriteFile(result_.index.name, index));

@@ -7,6 +7,7 @@
 #ifndef SHARDPACK_CONVERTERS_PLANNING_OUTPUT_OPTIONS_H_
 #define SHARDPACK_CONVERTERS_PLANNING_OUTPUT_OPTIONS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -43,6 +44,11 @@ struct OutputOptions {
   // times; if all bytes are equal, the manifest gets the current times.
   bool compare = false;
   bool only_commit = false;  // do nothing unless every shard of the plan is there and intact
+  // Not null: set to a signal's number to end reading and waiting soon, with Cancelled, as long as
+  // the manifest is not written. Must outlive the run.
+  const std::atomic<int>* stop = nullptr;
+
+  bool stopped() const { return stop != nullptr && stop->load() != 0; }
 
   bool shares() const { return worker.has_value() && !worker->alone; }
 };

@@ -268,6 +268,7 @@ absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> r
   ASSIGN_OR_RETURN(Manifest manifest, Publisher(plan, results, out).Make(options));
   absl::Status status = out.SyncFolder();
   if (status.ok()) status = out.CheckFinishedUnchanged();
+  if (status.ok() && out.options().stopped()) status = absl::CancelledError("stopped by a signal");
   absl::StatusOr<FileEntry> written = absl::InternalError("not written");
   if (status.ok()) {
     written = out.WriteFile(std::string(kManifestName), manifest.ToJson());

@@ -13,6 +13,7 @@
 #include "converters/listing/offered_flags.h"
 #include "converters/publishing/exchange.h"
 #include "converters/publishing/index_mark.h"
+#include "converters/publishing/live_workers.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
 #include "converters/publishing/pack_names.h"
@@ -338,6 +339,7 @@ absl::Status OutputDir::BeginReplacement() {
   if (*begun) {  // never replaced while another run works in it
     status = Lock();
     if (status.ok()) status = CheckIsOurs(path_);
+    if (status.ok()) status = CheckNoLiveWorkers(path_, options_.stop);
     if (!status.ok()) return status;
   }
   // An intact dataset of ours has no plan any more.

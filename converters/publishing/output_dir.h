@@ -106,6 +106,8 @@ class OutputDir {
   // For a complete dataset that was compared with its source: updates the file times in the
   // manifest to those of the source as listed now. The identity stays.
   absl::StatusOr<Manifest> TakeSourceTimes(const Plan& plan);
+  // Whether the folder that this run works in is still there under its name.
+  bool IsThere() const { return stage_ == nullptr || stage_->IsThere(); }
   // Whether another run has published this plan's dataset since.
   bool PublishedByOther(const Plan& plan) const;
 
@@ -115,6 +117,9 @@ class OutputDir {
   // bytes; else FailedPrecondition. Of workers, only one for which shards were named replaces, and
   // nothing that was published since it began: DataLoss, which names both hashes.
   absl::Status Publish(StagedFile& staged, const FileEntry& entry) const;
+  // Call before a shard is published whose index is `entry`: the error that Publish of the index
+  // would end with if another one is there. What a shard without its index claims is untrue.
+  absl::Status CheckMayPublish(const FileEntry& entry) const;
   // Writes a small file as a whole, through the staging area, to its final name.
   absl::StatusOr<FileEntry> WriteFile(const std::string& name, std::string_view bytes) const;
   // Call before a commit writes its other files: checks that none of the names belongs to a file

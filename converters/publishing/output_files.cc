@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/exchange.h"
+#include "converters/publishing/live_workers.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
@@ -62,16 +63,18 @@ bool OutputDir::WasThere(const std::string& name) const {
 
 // Equal workers make equal bytes: this file is damaged, or the workers are not equal.
 absl::Status OutputDir::OtherBytes(const std::string& name, const FileEntry& mine) const {
-  ASSIGN_OR_RETURN(const bool noted, IsNoted(path_, name));
+  ASSIGN_OR_RETURN(const std::optional<uint32_t> shard, NotedShard(path_, name));
   const std::string path = PathOf(name);
   absl::StatusOr<File> file = File::OpenRead(path);
   if (!file.ok()) return file.status();
   ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
   ASSIGN_OR_RETURN(const Digest digest, SequentialReader(*file, bytes).Finish());
-  const std::string text = absl::StrCat(EscapeForTerminal(path), " has the hash ", digest.ToHex(),
-                                        ", and this worker has made ", mine.xxh3_128.ToHex(),
-                                        "; nothing was replaced. ");
-  if (!noted) {
+  const std::string text = absl::StrCat(
+      EscapeForTerminal(path), " has the hash ", digest.ToHex(), ", and this worker has made ",
+      mine.xxh3_128.ToHex(),
+      bytes == mine.bytes ? "" : absl::StrCat(" (", bytes, " bytes, and ", mine.bytes, ")"),
+      "; nothing was replaced. ");
+  if (!shard) {
     return absl::FailedPreconditionError(
         absl::StrCat(text, "No worker has noted that file: move it away and run again"));
   }
@@ -79,7 +82,16 @@ absl::Status OutputDir::OtherBytes(const std::string& name, const FileEntry& min
       text,
       "Either it is damaged, or its worker had other libraries or another source: compare `pack "
       "--version` of both. Which one is right, a worker for which the shard is named decides "
-      "(--shards): it replaces what does not have the noted hash"));
+      "(--shards ",
+      *shard, "): it replaces what does not have the noted hash"));
+}
+
+absl::Status OutputDir::CheckMayPublish(const FileEntry& entry) const {
+  if (!options_.shares() || WasThere(entry.name)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool there, Exists(PathOf(entry.name)));
+  if (!there) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool same, Matches(PathOf(entry.name), entry));
+  return same ? absl::OkStatus() : OtherBytes(entry.name, entry);
 }
 
 absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) const {
@@ -141,7 +153,8 @@ absl::Status OutputDir::CheckFinishedUnchanged() const {
       ASSIGN_OR_RETURN(const std::optional<Seen> there, LookAt(file->name));
       const auto seen = replaceable_.find(file->name);
       if (there && seen != replaceable_.end() && seen->second == *there) continue;
-      ASSIGN_OR_RETURN(const bool same, Matches(PathOf(file->name), *file));
+      ASSIGN_OR_RETURN(const bool same, Matches(PathOf(file->name), *file, ShardLook::kHash,
+                                                nullptr, options_.stop));
       if (!same) {
         return Conflict(PathOf(file->name),
                         "was replaced or removed by another run while this one was about to "
@@ -248,6 +261,7 @@ absl::Status OutputDir::Exchange() {
 absl::Status OutputDir::MarkAndExchange(const OwnedFolder& old) {
   // OUT may have changed since the build began; from here on no other run works in it.
   RETURN_IF_ERROR(CheckIsOurs(out_));
+  RETURN_IF_ERROR(CheckNoLiveWorkers(out_, options_.stop));
   ASSIGN_OR_RETURN(std::set<std::string> made, MadeFiles(out_));
   RETURN_IF_ERROR(
       CheckHoldsOnly(out_, made, "--overwrite would remove it. Move it away and run again"));

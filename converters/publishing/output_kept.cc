@@ -148,9 +148,9 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
   }
   std::vector<bool> wants(plan.shards().size(), options_.only_commit);
   for (const uint32_t n : wanted_) wants[n] = true;
-  ASSIGN_OR_RETURN(
-      ShardStates states,
-      LookAtShards(path_, plan, lines, wants, Reads() ? ShardLook::kHash : ShardLook::kSize, pool));
+  ASSIGN_OR_RETURN(ShardStates states, LookAtShards(path_, plan, lines, wants,
+                                                    Reads() ? ShardLook::kHash : ShardLook::kSize,
+                                                    pool, options_.stop));
   if (options_.only_commit && states.finished.size() < plan.shards().size())
     return Unfinished(path_, plan, states);
   finished_ = std::move(states.finished);

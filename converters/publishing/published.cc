@@ -320,29 +320,41 @@ absl::Status CheckBuiltFrom(const std::string& out, const Plan& plan, const std:
   return files.CheckBuilt(out);
 }
 
-// Stops at the first file that is as planned, or is not the plan's file at all: for an unchanged
-// source, after one stat. For a changed source, a sample of files says as much as all of them.
-absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
+// Looks at files until one decides: for an unchanged source, after one stat. For a changed source,
+// a sample of files says as much as all of them.
+absl::Status CheckSourceFits(const Plan& plan, const std::string& root,
                              std::span<const uint32_t> shards) {
   const Listing& listing = plan.listing();
-  uint64_t files = 0;
+  uint64_t files = 0, gone = 0;
   if (listing.mtime_ns.empty()) return absl::OkStatus();
   for (const uint32_t n : shards) {
     const PlannedShard& shard = plan.shards()[n];
-    for (uint64_t p = shard.first; p < shard.first + shard.count && files < kMaxLooks;
-         ++p, ++files) {
+    for (uint64_t p = shard.first; p < shard.first + shard.count && files < kMaxLooks; ++p) {
       const uint32_t row = plan.row(p);
       struct stat facts;
-      const bool same = ::stat(absl::StrCat(root, "/", listing.Path(row)).c_str(), &facts) == 0 &&
-                        S_ISREG(facts.st_mode) &&
-                        static_cast<uint64_t>(facts.st_size) == listing.bytes[row];
-      if (!same || Nanoseconds(facts.st_mtim) == listing.mtime_ns[row]) return absl::OkStatus();
+      ++files;
+      if (::stat(absl::StrCat(root, "/", listing.Path(row)).c_str(), &facts) != 0) {
+        if ((errno != ENOENT && errno != ENOTDIR) || ++gone < files) return absl::OkStatus();
+        continue;
+      }
+      const bool same =
+          S_ISREG(facts.st_mode) && static_cast<uint64_t>(facts.st_size) == listing.bytes[row];
+      if (gone > 0 || !same || Nanoseconds(facts.st_mtim) == listing.mtime_ns[row])
+        return absl::OkStatus();
     }
   }
-  if (files < 2) return absl::OkStatus();  // it may really have been changed
+  if (files < 2) return absl::OkStatus();  // it may really have been changed, or removed
+  const std::string all =
+      absl::StrCat(files == kMaxLooks ? "the first " : "all ", files, " files of these shards");
+  if (gone > 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        all, " are missing in ", EscapeForTerminal(root),
+        ", as where a disk is not mounted. Mount it, or name the folder that holds them, and run "
+        "again; to pack what is there now, make a new plan with pack plan, and build it in another "
+        "folder"));
+  }
   return absl::FailedPreconditionError(absl::StrCat(
-      files == kMaxLooks ? "the first " : "all ", files, " files of these shards in ",
-      EscapeForTerminal(root),
+      all, " in ", EscapeForTerminal(root),
       " have the sizes, but not the times that they were planned with, as in a copy that does not "
       "keep the times; nothing was built. Copy them with their times (cp -a and rsync -t keep "
       "them) "

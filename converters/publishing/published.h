@@ -43,9 +43,9 @@ absl::Status CheckBuiltFrom(const std::string& out, const Plan& plan, const std:
                             std::span<const uint32_t> shards, IoPool& pool);
 
 // Call before these shards are built: FailedPrecondition when all their files below `root` have the
-// planned sizes but none has the planned time, as in a copy that did not keep times. Every file
-// would otherwise count as changed.
-absl::Status CheckKeepsTimes(const Plan& plan, const std::string& root,
+// planned sizes but none has the planned time, as in a copy that did not keep times, or when none
+// of them exists, as where a disk is not mounted. Every file would otherwise be skipped.
+absl::Status CheckSourceFits(const Plan& plan, const std::string& root,
                              std::span<const uint32_t> shards);
 
 }  // namespace shardpack

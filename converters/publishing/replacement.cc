@@ -182,6 +182,26 @@ absl::StatusOr<bool> IsNoted(const std::string& dataset, const std::string& name
   return false;
 }
 
+absl::StatusOr<std::optional<uint32_t>> NotedShard(const std::string& dataset,
+                                                   const std::string& name) {
+  std::optional<uint32_t> shard;
+  JournalReader journals(absl::StrCat(dataset, "/", std::string(kPackFolder)));
+  const absl::StatusOr<std::vector<ShardResult>> lines = journals.ReadNew();
+  if (absl::IsNotFound(lines.status())) return shard;
+  if (!lines.ok()) return lines.status();
+  for (const ShardResult& line : *lines) {
+    if (line.file.name == name || line.index.name == name) return std::optional(line.shard);
+  }
+  for (const ShardResult& line : journals.pending()) {
+    for (const FileEntry* entry : {&line.file, &line.index}) {
+      if (entry->name != name) continue;
+      ASSIGN_OR_RETURN(const bool same, Matches(absl::StrCat(dataset, "/", name), *entry));
+      if (same) return std::optional(line.shard);
+    }
+  }
+  return shard;
+}
+
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,
                             std::string_view advice) {
   std::set<std::string> folders;

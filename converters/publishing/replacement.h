@@ -11,6 +11,8 @@
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_REPLACEMENT_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_REPLACEMENT_H_
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -43,6 +45,10 @@ absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
 absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset);
 // Whether a run has noted a file with that name and the bytes that it has now.
 absl::StatusOr<bool> IsNoted(const std::string& dataset, const std::string& name);
+// The shard that this file is of, if a run has finished it, whatever bytes the file has now, or was
+// about to publish it with the bytes that it has.
+absl::StatusOr<std::optional<uint32_t>> NotedShard(const std::string& dataset,
+                                                   const std::string& name);
 // Ok when the folder holds only these files, the folders they are in, and `.pack`. `advice` ends
 // the message.
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,

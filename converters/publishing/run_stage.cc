@@ -76,7 +76,7 @@ bool StillNamed(int fd, const std::string& path) {
 }
 
 // Only locks of the same machine show that a run is dead.
-bool IsOfThisMachine(std::string_view run) {
+bool IsOfThisHost(std::string_view run) {
   // Without /proc, machines with the same name cannot be distinguished, and locks may not work
   // between them.
   return BootName() != kUnknownBoot &&
@@ -88,8 +88,7 @@ void RemoveDead(const OwnedFolder& dataset) {
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(kStageFolder));
   if (!names.ok()) return;
   for (const std::string& name : *names) {
-    if (!name.ends_with(kLockSuffix) || !IsOfThisMachine(name) || !OwnedFolder::IsName(name))
-      continue;
+    if (!name.ends_with(kLockSuffix) || !IsOfThisHost(name) || !OwnedFolder::IsName(name)) continue;
     const std::string lock_name = InStage(name), path = dataset.PathOf(lock_name);
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) continue;
@@ -139,12 +138,23 @@ RunStage::~RunStage() {
   (void)folder_.RemoveFile(LockOf(owner_));
 }
 
+bool RunStage::IsThere() const {
+  struct stat opened, named;
+  if (::fstat(lock_.descriptor(), &opened) != 0) return false;
+  // Only what is known to be gone counts.
+  if (::lstat(folder_.PathOf(LockOf(owner_)).c_str(), &named) != 0)
+    return errno != ENOENT && errno != ENOTDIR;
+  return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 std::string RunStage::NameOf(std::string_view name) const {
   return absl::StrCat(InStage(owner_), "/", std::string(name));
 }
 
+bool RunStage::IsOfThisMachine(const std::string& run) { return IsOfThisHost(run); }
+
 bool RunStage::IsDeadHere(const OwnedFolder& dataset, const std::string& run) {
-  if (!IsRunName(run) || !IsOfThisMachine(run)) return false;
+  if (!IsRunName(run) || !IsOfThisHost(run)) return false;
   const std::string path = dataset.PathOf(LockOf(run));
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return errno == ENOENT;

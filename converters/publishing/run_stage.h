@@ -41,6 +41,10 @@ class RunStage {
   // Whether that run was one of this machine, and has ended. Of other machines nothing is known.
   bool IsDeadHere(const std::string& run) const { return IsDeadHere(folder_, run); }
   static bool IsDeadHere(const OwnedFolder& dataset, const std::string& run);
+  // Whether its lock can be asked for here.
+  static bool IsOfThisMachine(const std::string& run);
+  // Whether the folder that it was created in is still there under its name, and holds it.
+  bool IsThere() const;
   // FailedPrecondition unless the file system can do, in this stage, what runs that share a folder
   // rely on: exclusive creation, hard links, renaming.
   absl::Status TestFileSystem() const;

@@ -45,7 +45,7 @@ std::vector<std::string> ShardLists(const std::set<uint32_t>& shards) {
 }  // namespace
 
 absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, ShardLook look,
-                             std::string* why) {
+                             std::string* why, const std::atomic<int>* stop) {
   const auto differs = [&](const std::string& text) {
     if (why != nullptr) *why = absl::StrCat(EscapeForTerminal(entry.name), " ", text);
     return false;
@@ -59,7 +59,12 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, Sh
   if (size != entry.bytes)
     return differs(absl::StrCat("has ", size, " bytes, expected ", entry.bytes));
   if (look == ShardLook::kSize) return true;
-  ASSIGN_OR_RETURN(Digest digest, SequentialReader(*file, size).Finish());
+  SequentialReader reader(*file, size);
+  reader.OnBlock([stop](uint64_t) {
+    return stop != nullptr && stop->load() != 0 ? absl::CancelledError("stopped by a signal")
+                                                : absl::OkStatus();
+  });
+  ASSIGN_OR_RETURN(Digest digest, reader.Finish());
   return digest == entry.xxh3_128 ? true : differs("has another hash than when it was built");
 }
 
@@ -142,7 +147,7 @@ absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
 absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan,
                                          std::span<const ShardResult> lines,
                                          const std::vector<bool>& wants, ShardLook look,
-                                         IoPool& pool) {
+                                         IoPool& pool, const std::atomic<int>* stop) {
   std::vector<ShardResult> fitting;
   for (const ShardResult& line : lines) {
     if (line.shard >= wants.size() || !wants[line.shard] || !FitsPlan(line, plan)) continue;
@@ -163,7 +168,7 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
     for (const FileEntry* entry : {&fitting[i].file, &fitting[i].index}) {
       std::string why;
       const absl::StatusOr<bool> same =
-          Matches(absl::StrCat(dataset, "/", entry->name), *entry, look, &why);
+          Matches(absl::StrCat(dataset, "/", entry->name), *entry, look, &why, stop);
       if (!same.ok()) {
         const std::lock_guard lock(mutex);
         failed = same.status();

@@ -14,6 +14,7 @@
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_SHARD_RESULTS_H_
 
+#include <atomic>
 #include <limits>
 #include <map>
 #include <optional>
@@ -38,9 +39,10 @@ struct ShardStates {
 enum class ShardLook : uint8_t { kHash, kSize };
 
 // Hashes a file, or looks at its size; false when it does not match the entry or may not be read;
-// `why` then says why.
+// `why` then says why. Cancelled when `stop` is set meanwhile.
 absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry,
-                             ShardLook look = ShardLook::kHash, std::string* why = nullptr);
+                             ShardLook look = ShardLook::kHash, std::string* why = nullptr,
+                             const std::atomic<int>* stop = nullptr);
 
 // When the files of a shard were last modified, as listed. The plan's digest does not cover this.
 Digest ShardTimes(const Plan& plan, size_t shard);
@@ -56,11 +58,11 @@ bool FitsPlan(const ShardResult& line, const Plan& plan);
 absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
                           std::span<const ShardResult> lines);
 
-// Checks the shards for which `wants`, by number, is true.
+// Checks the shards for which `wants`, by number, is true. Cancelled when `stop` is set meanwhile.
 absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan& plan,
                                          std::span<const ShardResult> lines,
                                          const std::vector<bool>& wants, ShardLook look,
-                                         IoPool& pool);
+                                         IoPool& pool, const std::atomic<int>* stop = nullptr);
 
 // Whether the reason for a skip does not depend on the input's bytes: the input may be available
 // again, as planned.

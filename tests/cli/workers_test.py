@@ -1,6 +1,7 @@
 """Workers that share an OUT, and what pack commit makes of their parts: nobody's finished shards are ever lost."""
 
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -236,9 +237,11 @@ class OverlapTest(workers.WorkersTest):
     self.assert_whole("out")
 
   def test_a_source_that_was_not_there_is_tried_again(self):
-    # An empty mount, say: what it lacked is in the source of the next run.
-    (self.folder / "empty").mkdir()
-    self.pack("build", "empty", "--plan", "plan", "-o", "out", "--shards-range", "2-3", "-q")
+    # What a source lacked is in that of the next run.
+    first = json.loads(self.pack("ls", "want", "--json").stdout.splitlines()[8])["path"]
+    self.write(f"torn/{first}", (self.folder / "src" / first).read_bytes())
+    shutil.copystat(self.folder / "src" / first, self.folder / "torn" / first)
+    self.pack("build", "torn", "--plan", "plan", "-o", "out", "--shards-range", "2-3", "-q")
     self.pack("commit", "out", expect=7)
     self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "2-3", "-q")
     self.pack("build", "--plan", "plan", "-o", "out", "-q")
