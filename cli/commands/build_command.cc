@@ -260,9 +260,10 @@ ExitCode RunBuild(const CommandLine& line, Terminal& terminal) {
   if (!report.ok()) return FailResumable(report.status(), line, counts, terminal);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const FinishedRun run = {prepared->plan,  *report,         flags.out,
-                           seconds,         counts.bytes_in, options.plan_is_given,
-                           flags.IsWorker()};
+  const FinishedRun run = {prepared->plan,   *report,
+                           flags.out,        seconds,
+                           counts.bytes_in,  options.plan_is_given,
+                           flags.IsWorker(), options.output.planned_source};
   return ShowResult(run, line, terminal);
 }
 

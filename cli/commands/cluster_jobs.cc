@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@ using absl::StrCat;
 
 constexpr uint64_t kMaxJobBytes = 1 << 20;
 constexpr size_t kDefaultWorkers = 64;
+// The program in the image, which has its own.
+constexpr char kInImage[] = "pack";
 // Slurm replaces these in the names of logs, and gives up at others.
 constexpr std::string_view kSlurmSpecial = "%\\\"' \t";
 
@@ -50,15 +53,35 @@ std::string SlurmHead(const std::string& name, const std::string& folder, const 
                 named ? StrCat("#SBATCH --output=", folder, "/", log, "\n") : "");
 }
 
+// The folder that holds plan, source and dataset. Where that is the root, which nothing can be
+// mounted at, one mount for each.
+std::string Mounts(const ClusterJobs& jobs) {
+  const std::filesystem::path plan = std::filesystem::path(jobs.plan).parent_path();
+  const auto line = [](const std::filesystem::path& path, const std::string& more) {
+    return StrCat("        - {name: data, mountPath: ", Yaml(path.native()), more, "}\n");
+  };
+  std::filesystem::path shared = plan;
+  for (const std::filesystem::path path : {jobs.out, jobs.source}) {
+    const auto end = std::mismatch(shared.begin(), shared.end(), path.begin(), path.end()).first;
+    std::filesystem::path same;
+    for (auto part = shared.begin(); part != end; ++part) same /= *part;
+    shared = same;
+  }
+  if (shared != shared.root_path()) return line(shared, "");
+  std::string text;
+  const std::filesystem::path out = std::filesystem::path(jobs.out).parent_path();
+  for (const std::filesystem::path& path : std::set<std::filesystem::path>{plan, out, jobs.source})
+    text += line(path, StrCat(", subPath: ", Yaml(path.relative_path().native())));
+  return text;
+}
+
 // What pods need, for both jobs: to be adapted to the cluster.
 std::string Pod(const ClusterJobs& jobs, const std::string& command, const std::string& env) {
-  const std::filesystem::path plan(jobs.plan);
   return StrCat(
       "    spec:\n      restartPolicy: Never\n      containers:\n      - name: pack\n",
       "        # As packaging/Containerfile makes it.\n        image: shardpack\n",
-      "        command: ", command, "\n", env,
-      "        volumeMounts:\n        - {name: data, mountPath: ",
-      Yaml(plan.parent_path().native()), "}\n      volumes:\n",
+      "        command: ", command, "\n", env, "        volumeMounts:\n", Mounts(jobs),
+      "      volumes:\n",
       "      # What holds the plan, the source and the dataset, at the same paths for all.\n",
       "      - {name: data, persistentVolumeClaim: {claimName: data}}\n");
 }
@@ -120,14 +143,14 @@ std::string KubernetesBuild(const ClusterJobs& jobs) {
       "    - {action: FailJob, onExitCodes: {operator: In, values: [2, 4, 5]}}\n"
       "  template:\n",
       Pod(jobs,
-          Words({jobs.program, "build", "--plan", jobs.plan, "-o", jobs.out, "--worker", "auto",
+          Words({kInImage, "build", "--plan", jobs.plan, "-o", jobs.out, "--worker", "auto",
                  "--join", "-q"}),
           StrCat("        env:\n        - {name: SHARDPACK_WORKERS, value: \"", jobs.workers,
                  "\"}\n")));
 }
 
 std::string KubernetesCommit(const ClusterJobs& jobs) {
-  const std::string program = ShellQuoted(jobs.program), out = ShellQuoted(jobs.out);
+  const std::string program = kInImage, out = ShellQuoted(jobs.out);
   return StrCat(
       "apiVersion: batch/v1\nkind: Job\nmetadata: {name: pack-commit}\nspec:\n"
       "  backoffLimit: 5\n  template:\n",
@@ -167,6 +190,7 @@ absl::StatusOr<JobFiles> PlanClusterJobs(const CommandLine& line, const Plan& pl
   }
   ASSIGN_OR_RETURN(jobs.plan, Absolute(flags.write_plan));
   ASSIGN_OR_RETURN(jobs.out, Absolute(flags.out));
+  ASSIGN_OR_RETURN(jobs.source, Absolute(plan.listing().root));
   jobs.workers = flags.tasks > 0 ? flags.tasks : std::min(plan.shards().size(), kDefaultWorkers);
   if (!flags.slurm_folder.empty()) {
     ASSIGN_OR_RETURN(const std::string folder, Absolute(flags.slurm_folder));
@@ -184,13 +208,15 @@ absl::StatusOr<JobFiles> PlanClusterJobs(const CommandLine& line, const Plan& pl
     absl::StrAppend(&made.next, "\nWith Kubernetes, once image and volume in them are right:\n",
                     "  kubectl apply -f ", ShellQuoted(flags.k8s_folder));
   }
-  for (const JobFile& file : made.files) RETURN_IF_ERROR(IsWritten(file).status());
+  for (const JobFile& file : made.files) {
+    RETURN_IF_ERROR(IsWritten(file).status());
+    RETURN_IF_ERROR(MakeDirectory(file.folder));
+  }
   return made;
 }
 
 absl::Status WriteClusterJobs(const JobFiles& jobs) {
   for (const JobFile& file : jobs.files) {
-    RETURN_IF_ERROR(MakeDirectory(file.folder));
     ASSIGN_OR_RETURN(const bool written, IsWritten(file));
     if (written) continue;
     const std::string path = StrCat(file.folder, "/", file.name);

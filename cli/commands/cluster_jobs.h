@@ -23,8 +23,8 @@
 namespace shardpack::cli {
 
 struct ClusterJobs {
-  std::string program;    // as the tasks start it
-  std::string plan, out;  // absolute
+  std::string program;            // as tasks of Slurm start it
+  std::string plan, out, source;  // absolute
   size_t workers = 1;
 };
 
@@ -44,7 +44,8 @@ struct JobFiles {
 
 // Whether --slurm, --k8s and --tasks of `pack plan` go together: call before the source is read.
 absl::Status CheckJobFlags(const CommandLine& line);
-// What they ask for. Writes nothing, so that a refusal comes before the plan is written.
+// What they ask for. Makes their folders and writes nothing, so that a refusal comes before the
+// plan is written.
 absl::StatusOr<JobFiles> PlanClusterJobs(const CommandLine& line, const Plan& plan);
 absl::Status WriteClusterJobs(const JobFiles& jobs);
 

@@ -257,7 +257,7 @@ std::string HowToLookAgain(const FinishedRun& run, bool tree) {
   if (tree && !run.report.compared) {
     ways.push_back(StrCat("bytes are compared by ", TypedProgram(), " validate ",
                           ShellQuoted(run.out), " --against ",
-                          ShellQuoted(run.plan.listing().root)));
+                          ShellQuoted(run.source.empty() ? run.plan.listing().root : run.source)));
   }
   return ways.empty() ? "" : StrCat(" (", absl::StrJoin(ways, "; "), ")");
 }

@@ -27,6 +27,7 @@ struct FinishedRun {
   uint64_t bytes_in = 0;       // bytes read in this run
   bool plan_is_given = false;  // it decides what flags would decide otherwise
   bool part = false;           // a worker's
+  std::string source = {};     // as given in this run; "" = that of the plan
 };
 
 // "packed    9,998 of 10,000": aligns the text after the first word.

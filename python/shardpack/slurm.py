@@ -8,18 +8,26 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from typing import Sequence
 
+from ._errors import PackError
 from .cluster import failed
 
 
 def submit(folder: str | os.PathLike[str], options: Sequence[str] = ()) -> tuple[str, str]:
   """Submits `build.sbatch` and `commit.sbatch` of the folder; `options` are further words for sbatch, as in
-  `["--partition=big"]`. Returns the numbers of both jobs; PackError if sbatch refuses one."""
+  `["--partition=big"]`. Returns the numbers of both jobs; PackError if sbatch refuses one, which names the array if that is queued."""
   folder = os.fspath(folder)
   build = _sbatch([*options, os.path.join(folder, "build.sbatch")])
-  return build, _sbatch([*options, f"--dependency=afterany:{build}", os.path.join(folder, "commit.sbatch")])
+  commit = [*options, f"--dependency=afterany:{build}", os.path.join(folder, "commit.sbatch")]
+  try:
+    return build, _sbatch(commit)
+  except PackError as error:
+    typed = shlex.join(["sbatch", *commit])
+    raise failed(f"{error}\nThe array {build} is queued. `scancel {build}` ends it; its commit is submitted by\n  {typed}",
+                 error.exit_code) from None
 
 
 def _sbatch(words: Sequence[str]) -> str:

@@ -62,6 +62,8 @@ class JobsTest(cluster.ClusterTest):
     for name in ("build", "commit"):
       text = (self.folder / f"jobs/{name}.yaml").read_text()
       words[name] = json.loads(re.search(r"^        command: (.*)$", text, re.MULTILINE).group(1))
+      self.assertNotIn(command.PACK, text, "the image has a pack of its own")
+      self.assertEqual([str(self.folder)], re.findall(r'mountPath: "(.*)"', text), "plan, source and dataset are below it")
       self.assertIn("kind: Job\n", text)
       try:
         import yaml
@@ -70,11 +72,14 @@ class JobsTest(cluster.ClusterTest):
       job = yaml.safe_load(text)
       self.assertEqual("batch/v1", job["apiVersion"])
       self.assertEqual(words[name], job["spec"]["template"]["spec"]["containers"][0]["command"])
+    (self.folder / "bin").mkdir()
+    (self.folder / "bin/pack").symlink_to(command.PACK)
+    image = {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
     self.assertIn("completions: 3\n", (self.folder / "jobs/build.yaml").read_text())
     self.assertIn('{name: SHARDPACK_WORKERS, value: "3"}', (self.folder / "jobs/build.yaml").read_text())
-    commit = subprocess.Popen(words["commit"], cwd="/", stdout=subprocess.DEVNULL)  # it waits for the others
+    commit = subprocess.Popen(words["commit"], cwd="/", env=image, stdout=subprocess.DEVNULL)  # it waits for the others
     for index in ("1", "2", "0"):
-      done = subprocess.run(words["build"], cwd="/", env={**os.environ, "JOB_COMPLETION_INDEX": index, "SHARDPACK_WORKERS": "3"},
+      done = subprocess.run(words["build"], cwd="/", env={**image, "JOB_COMPLETION_INDEX": index, "SHARDPACK_WORKERS": "3"},
                             stdin=subprocess.DEVNULL, capture_output=True, check=False)
       self.assertEqual(0, done.returncode, done.stderr)
     self.assertEqual(0, commit.wait(timeout=60))
@@ -94,6 +99,11 @@ class JobsTest(cluster.ClusterTest):
       self.pack("plan", "src", *words, expect=2)
       self.assertFalse((self.folder / "p2").exists(), words)
 
+  def test_a_folder_for_jobs_that_cannot_be_made(self):
+    for flag in ("--slurm", "--k8s"):
+      self.pack("plan", "src", "--write", "p2", "-o", "out", flag, "/proc/none", expect=None)
+      self.assertFalse((self.folder / "p2").exists(), "the plan was written, and would be in the way of the next try")
+
   def test_sbatch_is_given_both(self):
     self.jobs("--slurm", "jobs")
     sbatch = self.write("bin/sbatch", b'#!/bin/sh\necho "$@" >> ' + str(self.folder / "typed").encode() + b"\necho 47\n")
@@ -107,6 +117,18 @@ class JobsTest(cluster.ClusterTest):
     first, second = (self.folder / "typed").read_text().splitlines()
     self.assertEqual(f"--parsable --partition=big {self.folder}/jobs/build.sbatch", first)
     self.assertEqual(f"--parsable --partition=big --dependency=afterany:47 {self.folder}/jobs/commit.sbatch", second)
+
+  def test_a_commit_that_sbatch_refuses(self):
+    self.jobs("--slurm", "jobs")
+    sbatch = self.write("bin/sbatch", b'#!/bin/sh\ncase "$*" in *commit.sbatch) echo no dependencies >&2; exit 1;; esac\necho 4711\n')
+    sbatch.chmod(0o755)
+    path = os.environ["PATH"]
+    os.environ["PATH"] = f"{self.folder / 'bin'}:{path}"
+    try:
+      with self.assertRaisesRegex(shardpack.PackError, r"(?s)no dependencies.*array 4711 is queued.*scancel 4711.*afterany:4711"):
+        shardpack.slurm.submit(self.folder / "jobs")
+    finally:
+      os.environ["PATH"] = path
 
 
 class TasksTest(cluster.ClusterTest):

@@ -251,6 +251,11 @@ class JsonTest(cluster.ClusterTest):
 
 class WordsTest(cluster.ClusterTest):
 
+  def test_the_source_that_was_given_is_named(self):
+    shutil.copytree(self.folder / "src", self.folder / "mnt", copy_function=shutil.copy2)
+    done = self.pack("build", "mnt", "--plan", "plan", "-o", "want")
+    self.assertIn("--against mnt)", " ".join(done.stderr.split()))
+
   def test_a_flag_is_named_as_it_was_typed(self):
     refused = self.pack("build", "src", "-o", "out", "--no-wait", expect=2).stderr
     self.assertIn("--no-wait is for workers", refused)
