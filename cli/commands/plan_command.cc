@@ -19,7 +19,9 @@
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "formats/io/named_lock.h"
+#include "formats/io/sequential_reader.h"
 #include "formats/io/staged_file.h"
 #include "formats/io/status_macros.h"
 #include "jobs/open_source.h"
@@ -192,8 +194,15 @@ absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) 
   return staged;
 }
 
-// Writes atomically, and never replaces a file: workers may be using it.
-absl::Status Write(const Plan& plan, const std::string& path) {
+absl::StatusOr<Digest> HashOf(const std::string& path) {
+  ASSIGN_OR_RETURN(const File file, File::OpenRead(path));
+  ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
+  return SequentialReader(file, bytes).Finish();
+}
+
+// Writes atomically, and never replaces a file: workers may be using it. `again`: that this very
+// plan is there already is no error.
+absl::Status Write(const Plan& plan, const std::string& path, bool again) {
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, CreatePart(path));
   const std::string bytes = plan.ToBytes();
   absl::Status status = staged->Append(AsBytes(bytes));
@@ -204,6 +213,11 @@ absl::Status Write(const Plan& plan, const std::string& path) {
       S_ISDIR(facts.st_mode)) {
     return absl::AlreadyExistsError(
         StrCat(EscapeForTerminal(path), " is a folder; name a file in it with --write"));
+  }
+  if (absl::IsAlreadyExists(status) && again) {
+    ASSIGN_OR_RETURN(const Digest mine, HashOf(staged->path()));
+    ASSIGN_OR_RETURN(const Digest there, HashOf(path));
+    if (mine == there) return absl::OkStatus();
   }
   if (absl::IsAlreadyExists(status)) {
     return absl::AlreadyExistsError(StrCat("the plan ", EscapeForTerminal(path),
@@ -248,7 +262,7 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   if (!jobs.ok()) return Fail(jobs.status(), terminal);
   if (!line.pack().write_plan.empty()) {
     status = CheckShared(plan);
-    if (status.ok()) status = Write(plan, line.pack().write_plan);
+    if (status.ok()) status = Write(plan, line.pack().write_plan, /*again=*/!jobs->files.empty());
     if (!status.ok()) return Fail(status, terminal);
   }
   status = WriteClusterJobs(*jobs);

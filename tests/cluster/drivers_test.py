@@ -104,6 +104,16 @@ class JobsTest(cluster.ClusterTest):
       self.pack("plan", "src", "--write", "p2", "-o", "out", flag, "/proc/none", expect=None)
       self.assertFalse((self.folder / "p2").exists(), "the plan was written, and would be in the way of the next try")
 
+  def test_jobs_for_a_plan_that_is_there(self):
+    plan = (self.folder / "plan").read_bytes()
+    words = ["plan", "src", "--samples-per-shard", "4", "--write", "plan", "-o", "out"]
+    self.pack(*words, "--slurm", "jobs")
+    self.assertTrue((self.folder / "jobs/build.sbatch").exists())
+    self.assertIn("exists", self.pack(*words, expect=5).stderr)
+    self.assertIn("exists", self.pack(*words, "--seed", "9", "--slurm", "more", expect=5).stderr)
+    self.assertEqual(plan, (self.folder / "plan").read_bytes())
+    self.assertEqual(["plan"], [path.name for path in self.folder.glob("*plan*")])
+
   def test_sbatch_is_given_both(self):
     self.jobs("--slurm", "jobs")
     sbatch = self.write("bin/sbatch", b'#!/bin/sh\necho "$@" >> ' + str(self.folder / "typed").encode() + b"\necho 47\n")
