@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "formats/io/status_macros.h"
+
 namespace shardpack {
 
 DecodeStreams::DecodeStreams(Device& device, size_t lanes) : device_(device) {
@@ -36,6 +38,14 @@ bool DecodeStreams::WaitUntilIdle(std::chrono::milliseconds patience) const {
   return std::all_of(all_.begin(), all_.end(), [&](const Branch& branch) {
     return device_.WaitUntilIdle(branch.stream, patience);
   });
+}
+
+absl::Status DecodeStreams::PutLanesBehindEngines() {
+  if (all_.empty()) return absl::OkStatus();  // on the same stream
+  RETURN_IF_ERROR(device_.RecordEvent(all_[0].event, all_[0].stream));
+  for (size_t i = 1; i < all_.size(); ++i)
+    RETURN_IF_ERROR(device_.StreamWait(all_[i].stream, all_[0].event));
+  return absl::OkStatus();
 }
 
 // Where that cannot be enqueued the host waits: files and memory are given back as soon as `stream`

@@ -38,6 +38,8 @@ class DecodeStreams {
   Stream lane(size_t lane, Stream otherwise) const {
     return all_.empty() ? otherwise : At(1 + lane % (all_.size() - 1), otherwise);
   }
+  // What comes on the lanes from now on runs after the engines' work.
+  absl::Status PutLanesBehindEngines();
   absl::Status Join(Stream stream);
   // Also of what nothing could be made to wait for. False if that takes longer.
   bool WaitUntilIdle(std::chrono::milliseconds patience) const;

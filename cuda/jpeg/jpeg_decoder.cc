@@ -273,6 +273,8 @@ class JpegDecoder::Impl {
 
   // The rest, after the engines.
   absl::Status ByWorkers(Stream stream, std::span<JpegResult> results) {
+    // A batch that the engines refuse they may have begun, and still write to.
+    if (!left_.empty()) RETURN_IF_ERROR(streams_.PutLanesBehindEngines());
     worker_batch_.insert(worker_batch_.end(), left_.begin(), left_.end());
     left_.clear();
     std::atomic<size_t> next{0};
@@ -320,9 +322,8 @@ class JpegDecoder::Impl {
     for (;;) {
       const DecodeBalance::Chunk chunk = balance.TakeChunk();
       if (chunk.empty()) return absl::OkStatus();
-      const size_t refused = left_.size();
       absl::Status status = ByEngines(chunk, stream, results);
-      if (!status.ok() || left_.size() - refused == chunk.size()) balance.EndEngines();
+      if (!status.ok() || engines_.refuse_all()) balance.EndEngines();
       RETURN_IF_ERROR(status);
       // It had to wait for the place of an earlier one, which has been decoded.
       sizes.push_back(chunk.size());

@@ -54,6 +54,7 @@ std::string JpegEngines::Describe() const {
 void JpegEngines::BeginBatch() {
   if (rest_ > 0 && --rest_ == 0) failed_in_a_row_ = kMaxFailures - 1;  // one try
   asked_ = batch_decoded_ = 0;
+  culprits_.clear();
 }
 
 bool JpegEngines::Takes(const JpegImage& image) {
@@ -106,7 +107,6 @@ absl::Status JpegEngines::Decode(std::span<const JpegImage* const> images, Strea
   const size_t most_calls = 4 * static_cast<size_t>(std::bit_width(images.size()));
   calls_left_ = most_calls;
   decoded_ = 0;
-  culprits_.clear();
   RETURN_IF_ERROR(DecodePart(images, 0, stream, decoded));
   if (calls_left_ < most_calls) ++stats_.failed_batches;
   asked_ += images.size();
@@ -114,7 +114,6 @@ absl::Status JpegEngines::Decode(std::span<const JpegImage* const> images, Strea
   if (decoded_ == 0) return absl::OkStatus();
   ++stats_.batches;
   stats_.hardware += decoded_;
-  for (const JpegImage* image : culprits_) Remember(*image);
   if (compared_) return absl::OkStatus();
   return CompareWithCpu(images, stream, decoded);
 }
@@ -123,6 +122,8 @@ void JpegEngines::EndBatch() {
   if (asked_ == 0) return;
   if (batch_decoded_ > 0) {
     failed_in_a_row_ = 0;
+    // Engines that decode others refuse these for what they are.
+    for (const JpegImage* image : culprits_) Remember(*image);
     return;
   }
   if (++failed_in_a_row_ < kMaxFailures) return;

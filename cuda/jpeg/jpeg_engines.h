@@ -46,7 +46,9 @@ class JpegEngines {
   // Any part of the batch.
   absl::Status Decode(std::span<const JpegImage* const> images, Stream stream,
                       std::vector<bool>& decoded);
-  // Judges them by the whole batch.
+  // Whether they have decoded nothing of this batch, and enough was asked to say so.
+  bool refuse_all() const { return batch_decoded_ == 0 && asked_ >= kEnoughAsked; }
+  // Judges them by the whole batch, whose images are still there.
   void EndBatch();
   // That they said they had decoded it, and had not.
   void NoteSkipped(const JpegImage& image);
@@ -54,6 +56,8 @@ class JpegEngines {
   const JpegDecoderStats& stats() const { return stats_; }
 
  private:
+  static constexpr size_t kEnoughAsked = 8;  // images
+
   absl::Status DecodePart(std::span<const JpegImage* const> images, size_t begin, Stream stream,
                           std::vector<bool>& decoded);
   absl::Status CompareWithCpu(std::span<const JpegImage* const> images, Stream stream,

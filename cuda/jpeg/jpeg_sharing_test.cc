@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -141,6 +142,34 @@ TEST_F(SharingTest, ThreadsTakeWhatTheEnginesRefuse) {
   EXPECT_EQ(decoder.stats().hardware, 0u);
   EXPECT_EQ(decoder.stats().hybrid, 160u);
   EXPECT_FALSE(decoder.has_hardware());  // after three batches
+}
+
+// What the engines had begun when they refused it does not come over what the threads decode, which
+// is on streams of their own.
+TEST_F(SharingTest, EnginesThatRefuseLateWriteBeforeTheThreads) {
+  for (uint32_t i = 0; i < 24; ++i) Add(EncodeJpeg(MakePattern(20 + i % 5, 18, 3, i), {}));
+  for (const bool hybrid : {true, false}) {
+    FakeNvjpeg nvjpeg({.engine_status = [&](std::span<const std::byte> file) -> int {
+                         return file.data() == images_.back().file.data() ? kNvjpegExecutionFailed
+                                                                          : 0;
+                       },
+                       .refuses_late = true},
+                      &fake_);
+    for (const bool share : {true, false}) {
+      JpegDecoderOptions options;
+      options.threads = 3;
+      options.share = share;
+      options.use_hybrid = hybrid;
+      JpegDecoder decoder(&nvjpeg.functions(), fake_, options);
+      for (int batch = 0; batch < 3; ++batch) {
+        std::vector<JpegResult> results(images_.size());
+        ASSERT_TRUE(decoder.Decode(images_, stream_, results).ok());
+        ExpectAllRight(results);
+        EXPECT_TRUE(share || decoder.stats().failed_batches > 0);  // shared: a thread may take it
+      }
+    }
+    EXPECT_EQ(nvjpeg.misuses(), 0);
+  }
 }
 
 // Each call that fails ends in an error, or in right images.

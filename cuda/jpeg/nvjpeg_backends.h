@@ -12,7 +12,8 @@
 // Thread-safety: one thread at a time.
 //
 // Errors: those of the device, or a refusal (IsRefusal), after which the image's output is
-// undefined and another way may be tried on the same stream.
+// undefined; what was begun may still write to it, so another way comes on the same stream, or
+// after it.
 //
 // Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_JPEG_NVJPEG_BACKENDS_H_

@@ -189,16 +189,33 @@ int DecodeBatchedInitialize(NvjpegHandle, NvjpegState state, int batch_size, int
   return fake->Enter("DecodeBatchedInitialize");
 }
 
+// What engines write to images of a batch that they refuse once they have begun it.
+void WriteRubbishLater(NvjpegState state, size_t row_bytes, uint32_t height, const NvjpegImage& out,
+                       void* stream) {
+  state->used_until = fake->Enqueue(stream, [=] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (uint32_t y = 0; y < height; ++y) {
+      std::memset(out.channel[0] + y * out.pitch[0], 0xEE, row_bytes);
+    }
+  });
+}
+
 // For the whole batch before any image of it: nvJPEG reports one status for all.
 int CheckBatch(NvjpegState state, const unsigned char* const* data, const size_t* lengths,
-               void* stream) {
+               const NvjpegImage* images, void* stream) {
   size_t bytes = 0;
   for (int i = 0; i < state->batch_size; ++i) {
     const std::span file(reinterpret_cast<const std::byte*>(data[i]), lengths[i]);
     const auto info = KnownImageInfo(file, ImageInfo(), UINT64_MAX);
     if (!info.ok()) return kNvjpegBadJpeg;
     const auto& status = fake->options().engine_status;
-    if (const int code = status == nullptr ? 0 : status(file)) return code;
+    if (const int code = status == nullptr ? 0 : status(file)) {
+      if (fake->options().refuses_late) {
+        WriteRubbishLater(state, size_t{info->width} * state->channels, info->height, images[i],
+                          stream);
+      }
+      return code;
+    }
     bytes += size_t{info->width} * info->height * state->channels;
   }
   return Grow(state->scratch, bytes, stream) ? 0 : kNvjpegAllocatorFailure;
@@ -207,7 +224,7 @@ int CheckBatch(NvjpegState state, const unsigned char* const* data, const size_t
 int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* data,
                   const size_t* lengths, NvjpegImage* images, void* stream) {
   if (const int code = fake->Enter("DecodeBatched")) return code;
-  if (const int code = CheckBatch(state, data, lengths, stream)) return code;
+  if (const int code = CheckBatch(state, data, lengths, images, stream)) return code;
   const FakeNvjpegOptions& options = fake->options();
   if (options.engine_us > 0) {
     const auto time = std::chrono::microseconds(options.engine_us * state->batch_size /

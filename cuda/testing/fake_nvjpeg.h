@@ -46,6 +46,7 @@ struct FakeNvjpegOptions {
   std::function<void()> engine_work = nullptr;  // of a batch, before its pixels come
   // What the engines say of an image that they are to decode; one that they refuse fails its batch.
   std::function<int(std::span<const std::byte> file)> engine_status = nullptr;
+  bool refuses_late = false;  // a batch has then been begun: something comes to its images later
   // The engines say that they have decoded such an image, and do not touch its pixels, or give
   // those of another one.
   std::function<bool(std::span<const std::byte> file)> skips = nullptr, is_wrong = nullptr;
