@@ -10,7 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "cuda/device/leak.h"
 #include "cuda/loading/resident_order.h"
 #include "cuda/loading/uploader.h"
 #include "formats/io/status_macros.h"
@@ -102,7 +101,7 @@ ResidentLoader::Core::~Core() {
   uploader_.reset();
   const bool idle = !work_stream_ || device_.WaitUntilIdle(*work_stream_, std::chrono::seconds(5));
   if (!idle || device_.lost()) {  // the device may still use it all
-    Leak(std::move(steps_));
+    ResidentOrder::Leave(std::move(steps_));
     return;
   }
   steps_.reset();

@@ -2,6 +2,9 @@
 // gathered there, without the host waiting; memory that is too small; calls that fail.
 #include "cuda/loading/resident_loader.h"
 
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -251,6 +254,28 @@ TEST_F(ResidentLoaderTest, AnOrderOfManyWindows) {
     }
   }
   EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
+}
+
+// Of a device that hangs: the thread that makes the next window has ended, as what it reads is
+// gone.
+TEST_F(ResidentLoaderTest, AnOrderThatIsLeftReadsNothingMore) {
+  if (device_.fake() == nullptr) GTEST_SKIP() << "leaks memory of the device";
+  FakeDevice fake;
+  PageableMemory memory;
+  const std::vector<int64_t> labels(data_.dataset().size());
+  std::atomic<int> made{0};
+  const auto sample = [&](uint64_t, uint64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ++made;
+    return PreprocessSample();
+  };
+  auto order = ResidentOrder::Create(
+      fake, memory,
+      {.order = data_.order(), .rank = {}, .labels = labels, .sample = sample, .window_bytes = 1});
+  ASSERT_TRUE(order.ok()) << order.status();
+  ASSERT_TRUE((*order)->At(0, 0, nullptr).ok());  // and begins the next window
+  ResidentOrder::Leave(*std::move(order));
+  EXPECT_EQ(made.load(), 2 * 8);
 }
 
 TEST_F(ResidentLoaderTest, WhatDoesNotFitIsRefusedWithSizes) {

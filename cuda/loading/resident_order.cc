@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cuda/device/leak.h"
 #include "formats/core/sample.h"
 #include "formats/io/status_macros.h"
 
@@ -54,6 +55,14 @@ ResidentOrder::~ResidentOrder() {
     if (window.device != nullptr && !device_.lost()) (void)device_.Free(window.device);
     if (!window.host.empty() && !device_.lost()) memory_.Free(window.host);
   }
+}
+
+void ResidentOrder::Leave(std::unique_ptr<ResidentOrder> order) {
+  if (order == nullptr) return;
+  for (const Window& window : order->windows_) {
+    if (window.made.valid()) window.made.wait();
+  }
+  Leak(std::move(order));
 }
 
 void ResidentOrder::Make(Window& window) const {

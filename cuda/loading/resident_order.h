@@ -10,7 +10,8 @@
 // order or on crops.
 //
 // Lifetime: device, memory and labels outlive it. The device has run what was enqueued before it is
-// destroyed. A step is valid until At is called for another window twice.
+// destroyed. On the host a step is valid until At is called again; on the device, for what
+// was enqueued before that.
 //
 // Thread-safety: one thread at a time; its own thread calls `sample`.
 //
@@ -63,6 +64,9 @@ class ResidentOrder {
   static absl::StatusOr<std::unique_ptr<ResidentOrder>> Create(Device& device, HostMemory& memory,
                                                                ResidentOrderSpec spec);
   ~ResidentOrder();
+  // Instead of the destructor if the device may still use it: never frees it. What the
+  // specification refers to is not used any more.
+  static void Leave(std::unique_ptr<ResidentOrder> order);
   ResidentOrder(const ResidentOrder&) = delete;
   ResidentOrder& operator=(const ResidentOrder&) = delete;
 
