@@ -9,7 +9,7 @@
 namespace shardpack::api {
 namespace {
 
-// In place of a stream, as in DLPack.
+// In place of a stream that is to wait.
 const Stream kHost = reinterpret_cast<Stream>(intptr_t{-1});
 
 uint32_t TypeOf(TensorType type) {
@@ -26,6 +26,11 @@ uint32_t TypeOf(TensorType type) {
 }
 
 }  // namespace
+
+absl::Status CheckIsStream(Stream stream) {
+  if (stream != kHost) return absl::OkStatus();
+  return absl::InvalidArgumentError("-1 is no stream here: it does not tell where memory is used");
+}
 
 BatchOnDevice::BatchOnDevice(BatchInfo info, std::optional<DeviceBatch> batch,
                              std::shared_ptr<const BatchesOnDevice> common)
@@ -126,6 +131,7 @@ absl::Status BatchOnDevice::WaitOn(Stream stream) {
 
 absl::Status BatchOnDevice::ReleaseOn(Stream stream) {
   RETURN_IF_ERROR(CheckThere());
+  RETURN_IF_ERROR(CheckIsStream(stream));
   const absl::Status released = batch_->Release(stream);
   if (released.ok()) batch_.reset();
   return released;

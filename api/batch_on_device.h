@@ -29,6 +29,9 @@ struct BatchesOnDevice {
   PixelLayout layout = PixelLayout::kNhwc;
 };
 
+// InvalidArgument for -1, which stands for the host where something waits.
+absl::Status CheckIsStream(Stream stream);
+
 class BatchOnDevice final : public AnyBatch {
  public:
   // Without a batch: facts alone.

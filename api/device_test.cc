@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -507,6 +508,9 @@ TEST_F(DeviceTest, ATargetOfTheWrongSizeGetsTheBatchLater) {
   EXPECT_EQ(shardpack_loader_position(loader, &epoch, &step, said_.into()), SHARDPACK_OK);
   EXPECT_EQ(step, 0u);
   target.pixel_bytes = kPixelBytes;
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, reinterpret_cast<void*>(intptr_t{-1}),
+                                       &batch, said_.into()),
+            SHARDPACK_INVALID);
   for (uint64_t n = 0; n < kSteps; ++n) {
     ASSERT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
               SHARDPACK_OK)
@@ -538,6 +542,8 @@ TEST_F(DeviceTest, AReleasedBatchKeepsItsFactsAlone) {
   ASSERT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK);
   void* const host = reinterpret_cast<void*>(intptr_t{-1});
   EXPECT_EQ(shardpack_batch_wait_on(batch, host, said_.into()), SHARDPACK_OK) << said_.text();
+  // The host is no place where memory of the device is used.
+  EXPECT_EQ(shardpack_batch_release_on(batch, host, said_.into()), SHARDPACK_INVALID);
   EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
   EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_STATE);
   EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_STATE);

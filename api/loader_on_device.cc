@@ -207,6 +207,7 @@ absl::StatusOr<Taken> LoaderOnDevice::Next(int64_t wait_ms) {
 
 absl::StatusOr<Taken> LoaderOnDevice::NextInto(int64_t wait_ms, const shardpack_target& target,
                                                Stream stream) {
+  RETURN_IF_ERROR(CheckIsStream(stream));
   RETURN_IF_ERROR(CheckNotCapturing(common_->device, stream));
   const Cursor before = *cursor();
   ASSIGN_OR_RETURN(Fetched fetched, Fetch(wait_ms));

@@ -81,12 +81,12 @@ def checks(shardpack, torch, path):
     same(got)
 
   def synchronized():
-    """Batches that the host waited for, used on a stream that was never told of them (DLPack's stream -1)."""
+    """Batches that the host waited for, used on a stream that was never told of them."""
     stream, got = torch.cuda.Stream(), []
     for batch in shardpack.load(path, device=torch.device("cuda", 0), **options):
       batch.synchronize()
+      images, labels = torch.from_dlpack(batch.images), torch.from_dlpack(batch.labels)
       with torch.cuda.stream(stream):
-        images, labels = (torch.utils.dlpack.from_dlpack(tensor.__dlpack__(stream=-1)) for tensor in (batch.images, batch.labels))
         got.append((images.clone(), labels.clone()))
         del images, labels
       batch.release(stream.cuda_stream)

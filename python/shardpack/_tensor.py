@@ -58,7 +58,8 @@ def drop_untaken() -> None:
 class Tensor:
   """Memory of a batch, for torch.from_dlpack and its like. Keeps the batch alive.
 
-  __dlpack__ makes the consumer's stream wait for the batch; with the stream -1 it waits itself. The memory is reused once all tensors of the batch are gone and
+  __dlpack__ makes the consumer's stream wait for the batch, and refuses the stream -1: nothing would tell when its work is done.
+  The memory is reused once all tensors of the batch are gone and
   the work then enqueued on the stream of the last __dlpack__ is done. Exports versions 0 and 1 of DLPack.
 
   shape: as it is in memory, without what is cut off at the end. axes: the order in which the axes are shown; then strides say
@@ -90,8 +91,10 @@ class Tensor:
       stream = None
     elif stream is None:
       stream = 1  # the legacy default stream; the runtime's own handles have the same numbers
+    elif stream == -1:
+      raise BufferError("a batch is for a stream, which tells when its memory is free: name one, or the default stream")
     drop_untaken()
-    call(library.batch_wait_on, self._batch, stream)  # with -1, a consumer that makes no stream wait, this call waits
+    call(library.batch_wait_on, self._batch, stream)
     versioned = max_version is not None and max_version[0] >= 1
     managed, kind = ctypes.c_void_p(), _VERSIONED if versioned else _LEGACY
     call(library.batch_dlpack, self._batch, self._what, versioned, ctypes.byref(managed))

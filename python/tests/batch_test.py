@@ -11,6 +11,7 @@ import unittest
 import numpy
 import PIL.Image
 import shardpack
+from shardpack import _c
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 SHARDS = str(WORK / "shards")
@@ -261,6 +262,13 @@ class DlpackTest(unittest.TestCase):
       self.assertIn(f'"{name}"', repr(batch.__dlpack__(max_version=version)))
     with self.assertRaises(BufferError):
       next(load()).__dlpack__()
+
+  def test_a_consumer_without_a_stream_is_refused(self):
+    """A stream that is none would not tell when its work on the memory is done."""
+    batch = next(shardpack.load(SHARDS, batch=20, size=16, device="cpu"))
+    on_gpu = shardpack.Tensor(batch._handle, _c.PIXELS, (20, 3, 16, 16), (2, 0))
+    with self.assertRaises(BufferError):
+      on_gpu.__dlpack__(stream=-1)
 
   def test_what_is_cut_off_is_not_exported(self):
     batch = list(load(size=16, batch=20))[-1]
