@@ -22,6 +22,8 @@ absl::Status CopyNow(void* to, const void* from, size_t bytes) {
 
 }  // namespace
 
+HostDevice::HostDevice() : Device(DeviceKind::kHost, 0), threads_(CoresOfRank()) {}
+
 Device& HostDevice::Get() {
   static auto* const device = new HostDevice();
   return *device;
@@ -96,7 +98,7 @@ absl::Status HostDevice::Fill(void* to, int byte, size_t bytes, Stream) {
 }
 
 absl::Status HostDevice::Preprocess(const PreprocessLaunch& launch, Stream) {
-  if (PreprocessByThreads(launch, CoresOfRank()).ok()) return absl::OkStatus();
+  if (PreprocessByThreads(launch, threads_).ok()) return absl::OkStatus();
   return Failure(kDeviceInvalidValue, "invalid value", "starting the preprocessing");
 }
 absl::Status HostDevice::Gather(const GatherLaunch& launch, Stream) {

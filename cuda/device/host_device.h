@@ -20,7 +20,7 @@ namespace shardpack {
 
 class HostDevice : public Device {
  public:
-  HostDevice() : Device(DeviceKind::kHost, 0) {}
+  HostDevice();
   static Device& Get();  // the machine; static
 
   absl::StatusOr<DeviceInfo> Info() override;
@@ -57,6 +57,8 @@ class HostDevice : public Device {
 
  private:
   absl::StatusOr<void*> AllocateAligned(size_t bytes, std::string_view doing);
+
+  const int threads_;  // of the preprocessing
 };
 
 }  // namespace shardpack

@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "formats/io/rank_cores.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -98,7 +97,7 @@ absl::Status BatchRoute::StagePreprocessed(std::span<const PreprocessSample> sam
   PreprocessLaunch launch = shape().LaunchOf(buffer);
   launch.samples = samples.data();
   launch.out = payload;
-  RETURN_IF_ERROR(PreprocessByThreads(launch, CoresOfRank()));
+  RETURN_IF_ERROR(PreprocessByThreads(launch, context_.cores));
   copies.push_back({payload, buffer.pixels, shape().pixel_bytes});
   return absl::OkStatus();
 }

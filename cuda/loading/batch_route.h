@@ -38,6 +38,7 @@
 #include "cuda/loading/batch_shape.h"
 #include "cuda/loading/device_buffers.h"
 #include "cuda/loading/uploader.h"
+#include "formats/io/rank_cores.h"
 
 namespace shardpack {
 
@@ -51,6 +52,8 @@ struct RouteContext {
   const std::atomic<bool>& stop;
   std::function<void(const std::string&)> fell_back;  // logs and counts it
   std::function<std::string(uint64_t id)> describe;   // where a sample is
+  // That threads may use: asked for by the thread that opens, which may change the environment.
+  int cores = CoresOfRank();
 };
 
 class BatchRoute {

@@ -19,6 +19,11 @@
 namespace shardpack {
 namespace {
 
+DeviceDecode WithThreads(DeviceDecode decode, int cores) {
+  if (decode.threads <= 0) decode.threads = cores;
+  return decode;
+}
+
 // Decodes each batch before its copies are enqueued.
 class DecodeRoute : public BatchRoute {
  public:
@@ -36,7 +41,7 @@ class DecodeRoute : public BatchRoute {
   DecodeRoute(RouteContext context, Device& decodes_on, const DeviceDecode& decode)
       : BatchRoute(std::move(context)),
         decodes_on_(decodes_on),
-        decode_(decode),
+        decode_(WithThreads(decode, context_.cores)),
         samples_(shape().Samples()),
         why_bad_(shape().slots) {}
   virtual Stream DecodeStream() const = 0;

@@ -594,6 +594,9 @@ TEST(DeviceDecodeTest, RanksShareTheCores) {
   ::unsetenv("LOCAL_WORLD_SIZE");
   EXPECT_EQ(stats.ranks, 1000);
   EXPECT_EQ(stats.decode_threads, 1);
+  // What the environment becomes later changes nothing.
+  EXPECT_EQ(loader->stats().decode_threads, 1);
+  EXPECT_EQ(loader->stats().ranks, 1000);
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ class DeviceDecoder {
   bool has_hybrid() const { return decoder_->has_hybrid(); }
   // JpegDecoder::backends, or why there is no nvJPEG.
   std::string backends() const;
-  int threads() const { return options_.threads > 0 ? options_.threads : CoresOfRank(); }
+  int threads() const { return threads_; }
   // nvJPEG's included.
   uint64_t memory_bytes() const {
     return pieces_[0].bytes + pieces_[1].bytes + decoder_->stats().nvjpeg_bytes;
@@ -123,13 +123,17 @@ class DeviceDecoder {
   };
 
   DeviceDecoder(Device& device, const DeviceDecode& options, const std::atomic<bool>* stop)
-      : device_(device), options_(options), pieces_{Piece(device, stop), Piece(device, stop)} {}
+      : device_(device),
+        options_(options),
+        threads_(options.threads > 0 ? options.threads : CoresOfRank()),
+        pieces_{Piece(device, stop), Piece(device, stop)} {}
   absl::Status Reserve(Piece& piece, size_t bytes);
   absl::Status Unpaint(Piece& piece, Stream stream);
   PreprocessSample SampleOf(const JpegImage& image, const SampleIdentity& identity) const;
 
   Device& device_;
   const DeviceDecode options_;
+  const int threads_;
   std::optional<NvjpegLibrary> library_;
   std::string why_no_library_;
   std::array<Piece, 2> pieces_;

@@ -8,7 +8,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "formats/io/rank_cores.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -431,7 +430,7 @@ DeviceLoaderStats DeviceLoader::Core::stats() const {
     stats = stats_;
   }
   stats.host = loader_.stats();
-  stats.ranks = RanksOfNode();
+  stats.ranks = ranks_;
   if (buffers_ != nullptr) {
     stats.buffers = buffers_->buffers();
     stats.device_bytes += buffers_->device_bytes();

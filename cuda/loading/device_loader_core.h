@@ -28,6 +28,7 @@
 #include "cuda/loading/device_loader.h"
 #include "cuda/loading/staging_layout.h"
 #include "cuda/loading/uploader.h"
+#include "formats/io/rank_cores.h"
 
 namespace shardpack {
 
@@ -96,6 +97,7 @@ class DeviceLoader::Core {
   Device& device_;
   const DeviceOptions options_;
   const pid_t process_ = ::getpid();
+  const int ranks_ = RanksOfNode();  // when it was opened
   Loader loader_;
   PinnedMemory staging_memory_;
   std::optional<BatchShape> shape_;  // nullopt: there never was a batch
