@@ -38,6 +38,7 @@ _IMAGES = (b"\xff\xd8\xff", b"\x89PN", b"GIF", b"RIF", b"BM", b"II*", b"MM\0")
 _MOST_SHAPES = 4096
 _CACHED = (str, int)  # kinds of labels: others may be equal to these
 _MOST_EXPLAINED = 20
+_OF_ADD = {"key", "image", "label", "encode", "quality"}
 _open_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 
@@ -110,7 +111,7 @@ class Writer:
     self._shapes: set[tuple[Any, ...]] = set()  # of samples that the library has accepted
     self._labels: dict[str | int, bytes] = {}
     self._added = self._unsafe = self._flushed = 0  # samples; bytes since the last flush, of which there were so many
-    self._refused: dict[bytes, OptionError | ExistsError] = {}  # samples of batches
+    self._refused: list[tuple[str, OptionError | ExistsError]] = []  # samples of batches, by their keys as shown
     self._sending: Sending | None = None
     self._flushing: Aside | None = None
     self._owner = os.getpid()  # 0: closed
@@ -185,26 +186,32 @@ class Writer:
     `labels`: None if the samples have none; an array of numbers will do. `fields`: further columns by their names.
 
     Samples that are refused are left out, and the others added; the error, of the first, then names them all: ExistsError for a key
-    that was added before, OptionError for what the format cannot hold. OptionError, and nothing is added, if the columns differ in length.
+    that was added before, OptionError for what the format cannot hold. OptionError, and nothing is added, if the columns differ in length, or are
+    none.
 
     >>> with shardpack.Writer("many") as writer:
     ...   writer.add_many(["a", "b"], [sample.image for sample in shardpack.Dataset("shards")[:2]], labels=["cat", "dog"], txt=["one", "two"])
     >>> writer.result.samples
     2
     """
+    for name in fields.keys() & _OF_ADD:
+      raise OptionError(f"{name} is an argument of add(), and no name of a field here; the columns are keys, images and labels")
+    given.column(keys, "keys")
     columns = {"images": images, **({} if labels is None else {"labels": labels}), **fields}
     for name, column in columns.items():
+      given.column(column, name)
       if len(column) != len(keys):
         raise OptionError(f"{name} has {len(column)} entries, and keys {len(keys)}")
     self._open_handle()
     names: Sequence[Any] = [None] * len(keys) if labels is None else labels.tolist() if hasattr(labels, "tolist") else labels
     if not (fields or self._required or self._resumed) and self._add_rows(keys, images, names):
       return
-    for n, key in enumerate(keys):
+    # A table's columns are in order when they are iterated; an index of theirs may be a label.
+    for key, image, label, *values in zip(keys, images, names, *fields.values()):
       try:
-        self.add(key, images[n], names[n], **{name: column[n] for name, column in fields.items()})
+        self.add(key, image, label, **dict(zip(fields, values)))
       except (OptionError, ExistsError) as error:
-        self._refused[given.key(key)] = error
+        self._refused.append((given.shown_key(key), error))
     self._settle_all()
 
   def _add_rows(self, keys: Sequence[Any], images: Sequence[Any], labels: Sequence[Any]) -> bool:
@@ -219,7 +226,11 @@ class Writer:
     hashes = {*map(hash, texts)}
     if len(hashes) < len(texts) or not hashes.isdisjoint(self._seen):
       return False
-    encoded_labels = {label: b"" if label is None else self._label(label) for label in {*labels}}
+    try:
+      encoded_labels = {label: b"" if label is None else self._label(label) for label in {*labels}}
+    except OptionError:
+      return False
+    images, labels = list(images), list(labels)  # whose slices are by position
     self._send()
     self._new_batch(())
     rows = max(1, min(_BATCH_VALUES // 3, len(texts) * _BATCH_BYTES // max(1, sum(map(len, images)))))
@@ -305,7 +316,7 @@ class Writer:
       self._flushing = None
 
   def _account(self, refused: dict[bytes, OptionError]) -> None:
-    self._refused.update(refused)
+    self._refused += [(given.shown(key), error) for key, error in refused.items()]
     self._sending = None
     self._added -= len(refused)
     self._seen.difference_update(map(hash, refused))
@@ -443,10 +454,9 @@ class Writer:
   def _raise_refused(self) -> None:
     if not self._refused:
       return
-    refused, self._refused = self._refused, {}
-    first = next(iter(refused.values()))
-    lines = [f"{given.shown(key)}: {error}" if n < _MOST_EXPLAINED else given.shown(key)
-             for n, (key, error) in enumerate(refused.items())]
+    refused, self._refused = self._refused, []
+    first = refused[0][1]
+    lines = [f"{key}: {error}" if n < _MOST_EXPLAINED else key for n, (key, error) in enumerate(refused)]
     first.args = ("\n  ".join([f"{len(refused)} samples were refused, and left out:", *lines]),)
     raise first
 

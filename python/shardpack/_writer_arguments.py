@@ -14,6 +14,7 @@ from ._errors import OptionError, UnsupportedError
 IMAGE = "image"
 _MOST_KEY_BYTES, _MOST_LABEL_BYTES = 4096, 255
 _MOST_LABEL = 999_999
+_MOST_SHOWN = 200
 
 
 def absolute(path: Path, what: str) -> bytes:
@@ -24,10 +25,23 @@ def absolute(path: Path, what: str) -> bytes:
 def key(value: object) -> bytes:
   if not isinstance(value, (str, bytes)):
     raise OptionError(f"key is text, and not {type(value).__name__}")
-  text = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+  text = _encoded(value, "key")
   if not 0 < len(text) <= _MOST_KEY_BYTES or b"\0" in text:
     raise OptionError(f"key has 1 to {_MOST_KEY_BYTES} bytes, none of them zero: {value[:100]!r}")
   return text
+
+
+def shown_key(value: object) -> str:
+  """For messages; also of what is no key."""
+  try:
+    return shown(key(value))
+  except OptionError:
+    return repr(value[:100] if isinstance(value, (str, bytes)) else value)[:_MOST_SHOWN]
+
+
+def column(value: object, name: str) -> None:
+  if isinstance(value, (str, bytes, bytearray)):
+    raise OptionError(f"{name} is a column, with an entry for each sample, and not {type(value).__name__}")
 
 
 def label(value: object) -> bytes:
@@ -39,10 +53,17 @@ def label(value: object) -> bytes:
     value = str(index(value))
   if not isinstance(value, (str, bytes)):
     raise OptionError(f"label is the name of a class, such as 'cat', or a number, and not {type(value).__name__}")
-  text = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+  text = _encoded(value, "label")
   if not 0 < len(text) <= _MOST_LABEL_BYTES or b"\0" in text:
     raise OptionError(f"label has 1 to {_MOST_LABEL_BYTES} bytes, none of them zero; None: no label")
   return text
+
+
+def _encoded(value: str | bytes, what: str) -> bytes:
+  try:
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+  except UnicodeEncodeError:
+    raise OptionError(f"{what} is text that UTF-8 cannot hold: {value[:100]!r}") from None
 
 
 def pixels_encoding(encode: str | None) -> str | None:

@@ -194,10 +194,8 @@ class WriterTest(unittest.TestCase):
       for row in zip(keys, images, labels):
         writer.add(*row)
     columns = ((keys, images, labels), ([key.encode() for key in keys], tuple(images), numpy.array(labels)), (keys, images, list(map(str, labels))),
-               (keys, [bytearray(each) for each in images], labels))
+               (numpy.array(keys), numpy.array(images, dtype=object), labels))
     for number, (given, pictures, named) in enumerate(columns):
-      if number == 3:
-        pictures = list(map(bytes, pictures))
       with self.subTest(number=number), shardpack.Writer(WORK / f"by-columns-{number}") as writer:
         writer.add_many(given[:20], pictures[:20], named[:20])
         writer.add(given[20], pictures[20], int(named[20]))
@@ -209,8 +207,57 @@ class WriterTest(unittest.TestCase):
       writer.add_many(keys, images, labels)
     self.assertEqual(shardpack.Dataset(WORK / "in-batches").identity, shardpack.Dataset(WORK / "by-add").identity)
     with shardpack.Writer(WORK / "with-fields", fields=["txt"]) as writer:
-      writer.add_many(keys, images, txt=keys)
-    self.assertEqual({sample.text() for sample in shardpack.Dataset(WORK / "with-fields")}, set(keys))
+      writer.add_many(keys, images, txt=[f"of {key}" for key in keys])
+    self.assertEqual(held(WORK / "with-fields"),
+                     {key: (None, {"image": each, "txt": f"of {key}".encode()}) for key, each in zip(keys, images)})
+
+  def test_columns_are_iterated(self):
+    """An index of a table's column may be a label, in another order."""
+
+    class Shuffled(list):
+
+      def __getitem__(self, at):
+        return super().__getitem__(slice(None) if isinstance(at, slice) else len(self) - 1 - at)
+
+    keys, images, labels = [str(n) for n in range(9)], [image(n) for n in range(9)], ["cat", "dog", "owl"] * 3
+    for fields in ({}, {"txt": keys}):
+      out = f"{self.out}-{len(fields)}"
+      with unittest.mock.patch.object(shardpack._writer, "_BATCH_BYTES", 4 * len(images[0])), shardpack.Writer(out) as writer:
+        writer.add_many(Shuffled(keys), Shuffled(images), Shuffled(labels), **{name: Shuffled(column) for name, column in fields.items()})
+      self.assertEqual(held(out), {key: (label, {"image": each, **({"txt": key.encode()} if fields else {})})
+                                   for key, each, label in zip(keys, images, labels)})
+
+  def test_columns_with_wrong_labels(self):
+    with shardpack.Writer(self.out) as writer:
+      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^2 samples were refused.*\n  b: label has 1 to 255.*\n  d: label is a number"):
+        writer.add_many(["a", "b", "c", "d"], [image(n) for n in range(4)], ["cat", "", "dog", -1])
+      self.assertEqual(len(writer), 2)
+    self.assertEqual({key: label for key, (label, _) in held(self.out).items()}, {"a": "cat", "c": "dog"})
+
+  def test_columns_with_wrong_keys(self):
+    wrong = ["bad\0key", "", "k" * 4097, 7, "\ud800", "a", "a"]
+    with shardpack.Writer(self.out) as writer:
+      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^7 samples were refused.*'bad\\x00key': key has 1 to .*\n  '': key has .*"
+                                  r"\n  'k{100}': .*\n  7: key is text, and not int\n  '\\ud800': key is text that UTF-8 cannot hold.*"
+                                  r"\n  a: .*\n  a: [^\n]*$"):
+        writer.add_many([*wrong[:5], "a", *wrong[5:], "b"], [image(n) for n in range(9)], txt=list("012345678"))
+      self.assertEqual(len(writer), 2)
+      writer.flush()  # nothing is left to say
+    self.assertEqual({key: fields["txt"] for key, (_, fields) in held(self.out).items()}, {"a": b"5", "b": b"8"})
+
+  def test_what_is_no_column(self):
+    with shardpack.Writer(self.out) as writer:
+      for pattern, arguments, fields in (("keys is a column, .* and not str", ("ab", [image(0), image(1)]), {}),
+                                         ("images is a column, .* and not bytes", (["a", "b"], b"xx"), {}),
+                                         ("labels is a column, .* and not str", (["a", "b"], [image(0), image(1)], "xy"), {}),
+                                         ("txt is a column, .* and not str", (["a", "b"], [image(0), image(1)]), {"txt": "xy"}),
+                                         *((f"{name} is an argument of add", (["a"], [image(0)]), {name: ["x"]})
+                                           for name in ("key", "image", "label", "encode", "quality"))):
+        with self.subTest(pattern), self.assertRaisesRegex(shardpack.OptionError, pattern):
+          writer.add_many(*arguments, **fields)
+      self.assertEqual(len(writer), 0)
+      writer.add("a", image(0))
+    self.assertEqual(list(held(self.out)), ["a"])
 
   def test_columns_with_wrong_samples(self):
     with shardpack.Writer(WORK / "wrong-columns") as writer:
