@@ -120,7 +120,7 @@ class SampleReader {
         reads_.push_back({locations_[slot], *column, extent.offset, extent.length, total_,
                           f * ids_.size() + slot});
         // Lengths are checked against the shards' sizes, so this does not overflow.
-        total_ += (extent.length + kAlignment - 1) / kAlignment * kAlignment;
+        total_ += Aligned(extent.length);
       }
     }
     content_->bytes.resize(fields.size() * ids_.size());
@@ -138,12 +138,19 @@ class SampleReader {
     fields_read.reserve(reads_.size());
     for (const Read& read : reads_) {
       const std::span<std::byte> into(buffer.get() + read.place, read.length);
+      // What is copied as a whole carries nothing of this process's memory from between the values.
+      std::fill(into.data() + into.size(), buffer.get() + read.place + Aligned(read.length),
+                std::byte{0});
       fields_read.push_back({read.at, read.column, into});
       content_->bytes[read.number] = into;
     }
     for (const absl::Status& read : dataset_.ReadFields(fields_read)) RETURN_IF_ERROR(read);
     content_->field_names = std::make_shared<const std::vector<std::string>>(std::move(fields));
     return shardpack::api::HostBatchOf(HostBatch(std::move(content_)), buffer, std::nullopt);
+  }
+
+  static size_t Aligned(size_t length) {
+    return (length + kAlignment - 1) / kAlignment * kAlignment;
   }
 
   static constexpr size_t kAlignment = 16;

@@ -57,8 +57,13 @@ absl::Status CheckReplaced(const std::string& path, const CommandLine& line) {
              "--report page.html"));
 }
 
-absl::StatusOr<uint64_t> WritePage(const std::string& out, const std::string& path,
-                                   const CommandLine& line, Terminal& terminal) {
+struct WrittenPage {
+  uint64_t bytes;
+  bool damaged;  // the dataset that it shows
+};
+
+absl::StatusOr<WrittenPage> WritePage(const std::string& out, const std::string& path,
+                                      const CommandLine& line, Terminal& terminal) {
   RETURN_IF_ERROR(CheckReplaced(path, line));
   ASSIGN_OR_RETURN(const Dataset dataset, Dataset::Open(out));
   ReportOptions options;
@@ -67,8 +72,7 @@ absl::StatusOr<uint64_t> WritePage(const std::string& out, const std::string& pa
   options.jobs = line.run.Jobs();
   ASSIGN_OR_RETURN(const DatasetReport report, MakePage(dataset, options, terminal));
   RETURN_IF_ERROR(WriteResultFile(path, report.html));
-  if (!report.damaged) return report.html.size();
-  return absl::DataLossError("the dataset is damaged; the page says what of it could be read");
+  return WrittenPage{report.html.size(), report.damaged};
 }
 
 }  // namespace
@@ -116,7 +120,9 @@ absl::Status CheckPageOf(const std::string& out, const CommandLine& line,
                                        EscapeForTerminal(input),
                                        ", where it would be listed as well; put it elsewhere"));
   }
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  // The folder of the default name is that of the dataset, which the run makes.
+  const std::filesystem::path folder =
+      line.pack().report->empty() ? "" : std::filesystem::path(path).parent_path();
   std::error_code error;
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
     return InvalidArgumentError(
@@ -136,15 +142,25 @@ PublishedPage WritePageOf(const std::string& out, const CommandLine& line, Termi
   if (!line.pack().report.has_value()) return page;
   page.asked = true;
   page.path = PagePath(out, line);
-  const absl::StatusOr<uint64_t> bytes = WritePage(out, page.path, line, terminal);
-  if (bytes.ok()) {
-    page.bytes = *bytes;
-    SayRow("report", StrCat(EscapeForTerminal(page.path), ", ", FormatBytes(page.bytes)), terminal);
+  const absl::StatusOr<WrittenPage> written = WritePage(out, page.path, line, terminal);
+  const std::string shown = EscapeForTerminal(page.path);
+  if (!written.ok()) {
+    const absl::Status& status = written.status();
+    page.code =
+        Fail(absl::Status(status.code(), StrCat(status.message(), "; ", EscapeForTerminal(out),
+                                                " is published all the same")),
+             terminal);
+    terminal.Raw(StrCat("For the page, type:\n  ", ReportCommand(out, page.path), "\n"));
     return page;
   }
-  page.code = Fail(bytes.status(), terminal);
-  terminal.Raw(StrCat(EscapeForTerminal(out), " is published all the same. For the page, type:\n  ",
-                      ReportCommand(out, page.path), "\n"));
+  page.bytes = written->bytes;
+  SayRow("report", StrCat(shown, ", ", FormatBytes(page.bytes)), terminal);
+  if (written->damaged) {
+    page.code =
+        Fail(absl::DataLossError(StrCat(EscapeForTerminal(out), " is published, and damaged; ",
+                                        shown, " says what of it could be read")),
+             terminal);
+  }
   return page;
 }
 

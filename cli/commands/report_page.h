@@ -1,8 +1,8 @@
 // The page of `pack report`: as that command makes it, and as --report asks for it once a dataset
 // is published.
 //
-//   RETURN_IF_ERROR(CheckPageOf(line));                     // before the work
-//   const PublishedPage page = WritePageOf("shards", line, terminal);   // after it
+//   RETURN_IF_ERROR(CheckPageOf("shards", line, {"photos"}));          // before the work
+//   const PublishedPage page = WritePageOf("shards", line, terminal);  // after it
 //   results.Write(SummaryJson(report, out, seconds, bytes, page));
 //
 // Lifetime: keep nothing.
@@ -44,7 +44,7 @@ struct PublishedPage {
   bool asked = false;
   std::string path;
   uint64_t bytes = 0;               // 0: it could not be written
-  ExitCode code = ExitCode::kDone;  // of the page alone
+  ExitCode code = ExitCode::kDone;  // of the page alone: also of one that shows damage
 
   // Adds "report" to the summary, if it was asked for.
   void AddTo(nlohmann::json& summary) const;

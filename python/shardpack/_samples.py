@@ -26,8 +26,6 @@ _Bytes = bytes  # which a method hides
 _NONE = (1 << 64) - 1  # where a sample lacks the field
 # The bytes of several fields, and of each field, as uint64, where those of the samples begin in the block, and then where they end.
 _Block = Tuple[_Bytes, Dict[str, _Bytes]]
-# What was read at once is copied as one block, unless more than this lies between two values.
-_MOST_SPARE_BYTES = 64
 
 
 class Samples(Sequence[Sample]):
@@ -42,7 +40,8 @@ class Samples(Sequence[Sample]):
   """
 
   def __init__(self, dataset: Dataset, handle: Handle, ids: array[int]) -> None:
-    self._dataset, self._content, self._ids = dataset, Content(handle), ids
+    self._dataset, self._ids = dataset, ids
+    self._content: Optional[Content] = Content(handle)  # None: they are made
     self._made: Optional[List[Sample]] = None
 
   def __len__(self) -> int:
@@ -68,13 +67,14 @@ class Samples(Sequence[Sample]):
 
   def _all(self) -> List[Sample]:
     if self._made is None:
+      assert self._content is not None
       labels, fields = self._content.lists()
       made = [Sample(self._dataset, number, label, {}, None, None) for number, label in zip(self._ids, labels)]
       for name, values in fields.items():
         for sample, value in zip(made, values):
           if value is not None:
             sample.fields[name] = value
-      self._made = made
+      self._made, self._content = made, None
     return self._made
 
 
@@ -102,17 +102,14 @@ class Content:
     return memoryview(self.labels).cast("q").tolist(), {name: _values(content, bounds) for name, bounds in fields.items()}
 
   def block(self) -> _Block:
+    """They were read into one piece of memory, one after the other."""
     begin = min([address for addresses, _ in self._spans.values() for address in addresses if address], default=0)
-    fields, end, least = {}, begin, 0
+    fields, end = {}, begin
     for name, (addresses, sizes) in self._spans.items():
       starts = [address - begin if address else _NONE for address in addresses]
       fields[name] = array("Q", starts + list(map(add, starts, sizes))).tobytes()
       end = max(end, *map(add, addresses, sizes))
-      least += sum(sizes) + _MOST_SPARE_BYTES * len(sizes)
-    if end - begin <= least:
-      return ctypes.string_at(begin, end - begin), fields
-    string_at = ctypes.string_at
-    return _joined({name: [string_at(address, size) if address else None for address, size in zip(*spans)] for name, spans in self._spans.items()})
+    return ctypes.string_at(begin, end - begin), fields
 
 
 def _joined(fields: Dict[str, List[Optional[_Bytes]]]) -> _Block:
@@ -219,7 +216,7 @@ def collate(samples: Sequence[Sample]) -> EncodedBatch:
   >>> len(batch), sorted(batch.fields)
   (1, ['image', 'json', 'txt'])
   """
-  if isinstance(samples, Samples):
+  if isinstance(samples, Samples) and samples._content is not None:
     return EncodedBatch(samples._content.block(), samples._ids.tobytes(), samples._content.labels)
   for sample in samples:
     if not isinstance(sample, Sample):

@@ -468,7 +468,11 @@ class Writer:
             "them, and `key in writer` says which are there. To start anew without them, remove that folder")
 
   def _with_way_on(self, error: PackError) -> PackError:
-    error.args = (f"{error}\n{self._way_on()}",)
+    way_on = self._way_on()
+    if "report" in (error.report or {}):  # which is written once the dataset is published
+      shown = given.shown(self._path)
+      way_on = (f"{shown} is published; the samples are kept in {self._parts()} too: shardpack.finish({shown!r}) makes the page and removes them")
+    error.args = (f"{error}\n{way_on}",)
     return error
 
 

@@ -236,6 +236,28 @@ class DatasetTest(unittest.TestCase):
     del samples, given
     self.assertEqual(images[0], self.dataset[5].image)
 
+  def test_collate_is_the_same_of_samples_that_were_looked_at(self):
+    samples = self.dataset.__getitems__([5, 3])
+    before = shardpack.collate(samples)
+    self.assertEqual([sample.image for sample in samples], before.images)
+    after = shardpack.collate(samples)
+    self.assertEqual([(name, after.bytes(name)) for name in after.fields], [(name, before.bytes(name)) for name in before.fields])
+
+  def test_a_batch_carries_no_other_memory(self):
+    """Between the values, where glibc then has other bytes than zeros."""
+    code = ("import sys, shardpack; batch = shardpack.collate(shardpack.Dataset(sys.argv[1]).__getitems__(range(20)))\n"
+            "content, bounds = batch._block; held = [False] * len(content)\n"
+            "for ends in bounds.values():\n"
+            "  ends = memoryview(ends).cast('Q').tolist()\n"
+            "  for begin, end in zip(ends[:20], ends[20:]): held[begin:end] = [True] * (end - begin)\n"
+            "between = bytes(byte for byte, kept in zip(content, held) if not kept)\n"
+            "print(len(between), between.count(0))")
+    done = subprocess.run([sys.executable, "-c", code, SHARDS], env={**os.environ, "MALLOC_PERTURB_": "165"}, check=True,
+                          stdout=subprocess.PIPE, text=True)
+    between, zeros = map(int, done.stdout.split())
+    self.assertGreater(between, 0)
+    self.assertEqual(zeros, between)
+
   def test_collate_of_fields_that_some_lack(self):
     out = WORK / "lacking"
     with shardpack.Writer(out) as writer:

@@ -3,6 +3,7 @@
 import io
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -363,6 +364,29 @@ class WriterTest(unittest.TestCase):
     with shardpack.Writer(self.out) as writer:
       self.assertIn("a", writer)
     self.assertEqual(writer.result.samples, 1)
+
+  def test_a_page_that_fails_leaves_the_dataset(self):
+    options = {"format": "tfrecord", "report": True}
+    with shardpack.Writer(self.out + "-whole", **options) as writer:
+      writer.add("a", image(0))
+    most = os.path.getsize(self.out + "-whole-report.html") // 2
+    self.assertLess(max(os.path.getsize(os.path.join(self.out + "-whole", name)) for name in os.listdir(self.out + "-whole")), most)
+    writer = shardpack.Writer(self.out, **options)
+    writer.add("a", image(0))
+    writer.flush()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with self.assertRaisesRegex(shardpack.PackError, r"(?s)is published all the same.*are kept in .*\.parts too.*shardpack.finish") as caught:
+      resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+      try:
+        writer.finish()
+      finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    self.assertNotIn("Nothing was published", str(caught.exception))
+    self.assertEqual((list(held(self.out)), caught.exception.exit_code), (["a"], 6))
+    # As the message says.
+    self.assertTrue(shardpack.finish(self.out).ok)
+    self.assertTrue(os.path.exists(self.out + "-report.html"))
+    self.assertFalse(os.path.exists(self.out + ".parts"))
 
   def test_after_a_failed_finish_others_can_write_while_its_exception_is_kept(self):
     writer = shardpack.Writer(self.out, expect="xxh3:" + "0" * 32)

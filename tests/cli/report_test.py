@@ -294,7 +294,7 @@ class PublishedPage(command.PackTest):
     self.assertEqual((None, 12, 6), (summary["report"], summary["counts"]["packed"], error["code"]))
     self.assertEqual(self.contents("plain"), self.contents("out"))
     self.assertEqual([], [path.name for path in self.folder.iterdir() if "report" in path.name])
-    self.assertIn("out is published", failed.stderr)
+    self.assertIn("out is published all the same", error["message"])
     typed = re.search(r"(?m)^  \S*pack (.*)$", failed.stderr).group(1).split()
     self.pack(*typed)
     self.assertTrue((self.folder / "out-report.html").exists())
@@ -303,12 +303,29 @@ class PublishedPage(command.PackTest):
     self.pack("src", "-o", "skipped", "--max-skip", "10%", "--report", expect=3)
     self.assertIn("broken.jpg", (self.folder / "skipped-report.html").read_text())
 
+  def test_the_page_of_a_damaged_dataset_is_one(self):
+    self.source(count=12)
+    self.pack("src", "-o", "out")
+    shard = next((self.folder / "out").glob("*.tar"))
+    data = bytearray(shard.read_bytes())
+    data[data.index(b"\xff\xd9") - 40] ^= 1
+    shard.write_bytes(data)
+    done = self.pack("src", "-o", "out", "--report", "--json", expect=4)  # complete, as its sizes say
+    summary, error = map(json.loads, done.stdout.splitlines())
+    page = self.folder / "out-report.html"
+    self.assertIn("its bytes differ from those that were packed", page.read_text())
+    self.assertEqual({"out": "out-report.html", "bytes": page.stat().st_size}, summary["report"])
+    self.assertEqual((4, "out is published, and damaged; out-report.html says what of it could be read"), (error["code"], error["message"]))
+    self.assertNotIn("type:", done.stderr)
+
   def test_where_it_may_go(self):
     self.source(count=4)
     for place, why in (("out/page.html", "lies in the dataset"), ("src/page.html", "lies in the source"), ("nowhere/page.html", "no folder nowhere"),
                        ("src", "ends in .html")):
       self.assertIn(why, self.pack("src", "-o", "out", "--report", place, expect=2).stderr)
       self.assertFalse((self.folder / "out").exists(), place)
+    self.pack("src", "-o", "new/folder/out", "--report")  # which the run makes
+    self.assertTrue((self.folder / "new/folder/out-report.html").exists())
     # What could be meant for something else is no name.
     self.assertIn("ends in .html", self.pack("--report", "src", "-o", "out", expect=2).stderr)
     self.write("out-report.html", b"<!DOCTYPE html><title>mine</title>")

@@ -116,8 +116,9 @@ def trouble_with(pair, side, delivered, work):
     other = None
   if other is not None and mine["seen"] != other["seen"]:
     return f"{len(mine['seen'])} images that are not the {len(other['seen'])} of before"
-  if other is not None and bool(mine["batches"]) != bool(other["batches"]):
-    return "only one side trains"
+  for kind in ("batches", "objects", "pixels"):
+    if other is not None and any(mine[kind]) != any(other[kind]):
+      return f"only one side delivers {kind}"
   images, found, wrong = mine["objects"]
   if images and (images != SCENES or found < SCENES or wrong > found / 10 or other is not None and abs(found / other["objects"][1] - 1) > 0.25):
     return f"{wrong} of {found} boxes of {images} images have no object inside; before: {other and other['objects']}"
