@@ -34,7 +34,15 @@ DecodeBalance::Chunk DecodeBalance::TakeChunk() {
 std::optional<size_t> DecodeBalance::TakeOne() {
   const std::lock_guard lock(mutex_);
   const auto ahead = static_cast<double>(end_ - begin_ + last_chunk_ + chunk_before_);
-  if (begin_ == end_ || (!engines_ended_ && ahead * rates_.engine_us < rates_.lane_us)) {
+  // What is not known of the engines is no reason.
+  const bool late =
+      !engines_ended_ && rates_.engine_us > 0 && ahead * rates_.engine_us < rates_.lane_us;
+  if (late && begin_ != end_ && probe_) {
+    probe_ = false;
+    probed_ = true;
+    return --end_;
+  }
+  if (begin_ == end_ || late) {
     lanes_ -= lanes_ > 0 ? 1 : 0;
     return std::nullopt;
   }
@@ -50,7 +58,9 @@ void DecodeBalance::NoteEngines(size_t images, double us) {
 
 void DecodeBalance::NoteLane(double us) {
   const std::lock_guard lock(mutex_);
-  rates_.lane_us += (us - rates_.lane_us) * (rates_.lane_us == 0 ? 1 : 0.125);
+  // Probes are few.
+  const double weight = rates_.lane_us == 0 ? 1 : (probed_ ? 0.5 : 0.125);
+  rates_.lane_us += (us - rates_.lane_us) * weight;
 }
 
 void DecodeBalance::EndEngines() {

@@ -9,7 +9,8 @@
 //
 // How long an image takes each is measured (Note...); while that is not known, a quarter of what is
 // left is a chunk. A lane is given nothing when the engines would have done all before it is done
-// with one, and the engines nothing when the lanes would have.
+// with one, and the engines nothing when the lanes would have. As a lane that is given nothing is
+// not measured either, a batch with `probe` gives one image to a lane that would be late.
 //
 // Lifetime: none.
 //
@@ -39,8 +40,8 @@ class DecodeBalance {
     size_t size() const { return end - begin; }
   };
 
-  DecodeBalance(size_t images, size_t lanes, const DecodeRates& rates)
-      : lanes_(lanes), end_(images), rates_(rates) {}
+  DecodeBalance(size_t images, size_t lanes, const DecodeRates& rates, bool probe = false)
+      : lanes_(lanes), end_(images), probe_(probe), rates_(rates) {}
 
   Chunk TakeChunk();
   // nullopt: the lane has done its part.
@@ -58,6 +59,7 @@ class DecodeBalance {
   size_t begin_ = 0, end_;                    // of what nobody has taken
   size_t last_chunk_ = 0, chunk_before_ = 0;  // which may be under way
   bool engines_ended_ = false;
+  bool probe_, probed_ = false;  // to be done, done
   DecodeRates rates_;
 };
 

@@ -29,7 +29,9 @@ Ends RunBatch(const Machine& machine, size_t images, DecodeRates* rates) {
   std::vector<double> chunk_ends;
   std::vector<size_t> chunk_sizes;
   std::set<size_t> taken;
+  std::vector<bool> lane_works(machine.lanes, false);
   double feeder_free = 0, engines_free = 0;
+  size_t done_before_feeder = 0;  // images
   bool feeds = true;
   Ends ends;
   const auto take = [&](size_t i) { EXPECT_TRUE(taken.insert(i).second) << i; };
@@ -41,14 +43,16 @@ Ends RunBatch(const Machine& machine, size_t images, DecodeRates* rates) {
     }
     if (now == INFINITY) break;
     if (next < machine.lanes) {
+      if (lane_works[next]) balance.NoteLane(machine.lane_us);
       const std::optional<size_t> one = balance.TakeOne();
+      lane_works[next] = one.has_value();
       lane_ended[next] = !one;
       if (!one) continue;
       take(*one);
       lane_free[next] = ends.lanes_us = now + machine.lane_us;
-      balance.NoteLane(machine.lane_us);
       continue;
     }
+    balance.NoteEngines(done_before_feeder, now);
     const DecodeBalance::Chunk chunk = balance.TakeChunk();
     feeds = !chunk.empty();
     if (!feeds) continue;
@@ -61,12 +65,12 @@ Ends RunBatch(const Machine& machine, size_t images, DecodeRates* rates) {
     if (chunk_ends.size() >= 2) {  // the next chunk needs the place of the last but one
       const size_t done = chunk_ends.size() - 2;
       feeder_free = std::max(now, chunk_ends[done]);
-      size_t sum = 0;
-      for (size_t k = 0; k <= done; ++k) sum += chunk_sizes[k];
-      balance.NoteEngines(sum, feeder_free);
+      done_before_feeder = 0;
+      for (size_t k = 0; k <= done; ++k) done_before_feeder += chunk_sizes[k];
     }
   }
   ends.engines_us = engines_free;
+  if (balance.rates().engine_us == 0) balance.NoteEngines(ends.by_engines, engines_free);
   EXPECT_EQ(taken.size(), images);
   *rates = balance.rates();
   return ends;
@@ -104,6 +108,31 @@ TEST(DecodeBalanceTest, SlowLanesTakeNothing) {
   DecodeRates rates{.engine_us = 10, .lane_us = 5000};
   const Ends ends = RunBatch({10, 5000, 0, 4}, 64, &rates);
   EXPECT_EQ(ends.by_engines, 64u);
+}
+
+TEST(DecodeBalanceTest, EnginesOfWhichNothingIsKnownAreNotTakenForFast) {
+  DecodeBalance balance(20, 2, {.engine_us = 0, .lane_us = 5000});
+  EXPECT_TRUE(balance.TakeOne());
+}
+
+// Lanes that once took long come back: of a batch that probes one image is theirs.
+TEST(DecodeBalanceTest, AProbeFindsThatLanesAreFasterNow) {
+  DecodeRates rates{.engine_us = 100, .lane_us = 1e6};
+  DecodeBalance first(64, 4, rates, /*probe=*/true);
+  EXPECT_TRUE(first.TakeOne());
+  EXPECT_FALSE(first.TakeOne());
+  first.NoteLane(500);
+  EXPECT_FALSE(first.TakeOne());
+  rates = first.rates();
+  EXPECT_LT(rates.lane_us, 0.6e6);
+  int batches = 1;
+  for (; !DecodeBalance(64, 4, rates).TakeOne(); ++batches) {
+    ASSERT_LT(batches, 20);
+    DecodeBalance balance(64, 4, rates, true);
+    ASSERT_TRUE(balance.TakeOne());
+    balance.NoteLane(500);
+    rates = balance.rates();
+  }
 }
 
 TEST(DecodeBalanceTest, WhatTheEnginesDoNotTakeIsForTheLanes) {

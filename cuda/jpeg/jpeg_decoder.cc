@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -289,13 +290,17 @@ class JpegDecoder::Impl {
 
   // What only the CPU takes first, then images of the engines from the last one on.
   absl::Status BySharing(Stream stream, std::span<JpegResult> results) {
-    DecodeBalance balance(engine_batch_.size(), workers_.size(), rates_);
+    const uint64_t batch = shared_batches_++;
+    const bool probe = batch % kProbeEvery == kProbeEvery - 1;
+    DecodeBalance balance(engine_batch_.size(), workers_.size(), rates_, probe);
+    // Small batches end before the engines' first chunks have: a few of them are waited for.
+    const bool measure = batch > 0 && (probe || rates_.engine_us == 0);
     std::atomic<size_t> next{0};
     std::vector<absl::Status> ends(workers_.size() + 1);
     RunOnThreads(workers_.size() + 1, [&](size_t thread) {
       absl::Status& end = ends[thread];
       if (thread == 0) {
-        end = FeedEngines(balance, stream, results);
+        end = FeedEngines(balance, measure, stream, results);
       } else {
         end = device_.EnterThread();
         if (end.ok()) end = WorkThrough(thread - 1, next, stream, results);
@@ -303,7 +308,7 @@ class JpegDecoder::Impl {
       }
       if (!end.ok()) next.store(worker_batch_.size());
     });
-    rates_ = balance.rates();
+    if (batch > 0) rates_ = balance.rates();  // the first one allocates, and is compared
     RETURN_IF_ERROR(FirstError(ends));
     // Of lanes for which there was no thread.
     balance.EndEngines();
@@ -315,13 +320,15 @@ class JpegDecoder::Impl {
     return ByWorkers(stream, results);
   }
 
-  absl::Status FeedEngines(DecodeBalance& balance, Stream stream, std::span<JpegResult> results) {
+  absl::Status FeedEngines(DecodeBalance& balance, bool measure, Stream stream,
+                           std::span<JpegResult> results) {
+    if (measure) RETURN_IF_ERROR(engines_.Wait());  // for earlier batches
     const Clock::time_point begin = Clock::now();
     std::vector<size_t> sizes;
     size_t done = 0;
     for (;;) {
       const DecodeBalance::Chunk chunk = balance.TakeChunk();
-      if (chunk.empty()) return absl::OkStatus();
+      if (chunk.empty()) break;
       absl::Status status = ByEngines(chunk, stream, results);
       if (!status.ok() || engines_.refuse_all()) balance.EndEngines();
       RETURN_IF_ERROR(status);
@@ -332,16 +339,24 @@ class JpegDecoder::Impl {
       done += sizes[sizes.size() - 1 - under_way];
       balance.NoteEngines(done, MicrosecondsSince(begin));
     }
+    if (!measure) return absl::OkStatus();
+    RETURN_IF_ERROR(engines_.Wait());
+    balance.NoteEngines(std::accumulate(sizes.begin(), sizes.end(), size_t{0}),
+                        MicrosecondsSince(begin));
+    return absl::OkStatus();
   }
 
   absl::Status Share(size_t worker, DecodeBalance& balance, Stream stream,
                      std::span<JpegResult> results) {
     while (const std::optional<size_t> k = balance.TakeOne()) {
+      workers_[worker]->MakeHybrid();
+      const JpegDecoderStats& stats = workers_[worker]->stats();
+      const bool allocates = stats.hybrid + stats.cpu == 0;
       const Clock::time_point begin = Clock::now();
       const size_t i = engine_batch_[*k];
       RETURN_IF_ERROR(
           workers_[worker]->Decode(known_[i], true, streams_.lane(worker, stream), &results[i]));
-      balance.NoteLane(MicrosecondsSince(begin));
+      if (!allocates) balance.NoteLane(MicrosecondsSince(begin));
     }
     return absl::OkStatus();
   }
@@ -364,7 +379,9 @@ class JpegDecoder::Impl {
   DecodeStreams streams_;  // outlive what decodes on them
   JpegEngines engines_;
   std::vector<std::unique_ptr<JpegWorker>> workers_;  // at least one
+  static constexpr uint64_t kProbeEvery = 32;         // shared batches
   DecodeRates rates_;
+  uint64_t shared_batches_ = 0;
   uint64_t failed_ = 0;  // before anybody decoded them
   // For one call.
   std::vector<JpegImage> known_;

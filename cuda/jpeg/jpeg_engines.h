@@ -46,6 +46,8 @@ class JpegEngines {
   // Any part of the batch.
   absl::Status Decode(std::span<const JpegImage* const> images, Stream stream,
                       std::vector<bool>& decoded);
+  // Until all that they were asked for is there.
+  absl::Status Wait() { return hardware_ ? hardware_->Wait() : absl::OkStatus(); }
   // Whether they have decoded nothing of this batch, and enough was asked to say so.
   bool refuse_all() const { return batch_decoded_ == 0 && asked_ >= kEnoughAsked; }
   // Judges them by the whole batch, whose images are still there.

@@ -127,6 +127,24 @@ TEST_F(SharingTest, ThreadsTakeImagesOfTheEngines) {
   }
 }
 
+// Of batches that are a few chunks long too, or nothing would be shared.
+TEST_F(SharingTest, TheRatesOfSmallBatchesAreKnown) {
+  for (uint32_t i = 0; i < 12; ++i) Add(EncodeJpeg(MakePattern(20 + i % 7, 18, 3, i), {}));
+  FakeNvjpeg nvjpeg({.engines = 1, .engine_us = 3000}, &fake_);
+  JpegDecoderOptions options;
+  options.threads = 2;
+  JpegDecoder decoder(&nvjpeg.functions(), fake_, options);
+  for (int batch = 0; batch < 5; ++batch) {
+    std::vector<JpegResult> results(images_.size());
+    ASSERT_TRUE(decoder.Decode(images_, stream_, results).ok());
+    ExpectAllRight(results);
+  }
+  const JpegDecoderStats stats = decoder.stats();
+  EXPECT_GT(stats.engine_us, 0);
+  EXPECT_GT(stats.lane_us, 0);
+  EXPECT_LT(stats.hardware, 5u * 12);
+}
+
 // Engines that refuse all leave all to the threads, in the same batch.
 TEST_F(SharingTest, ThreadsTakeWhatTheEnginesRefuse) {
   for (uint32_t i = 0; i < 40; ++i) Add(EncodeJpeg(MakePattern(20 + i % 5, 18, 3, i), {}));
