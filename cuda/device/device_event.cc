@@ -23,19 +23,24 @@ absl::Status DeviceEvent::Record(Stream stream) {
   return recorded;
 }
 
+absl::StatusOr<bool> DeviceEvent::IsDone() {
+  if (pending_) {
+    ASSIGN_OR_RETURN(const bool done, device_->IsDone(event_));
+    pending_ = !done;
+  }
+  return !pending_;
+}
+
 absl::Status DeviceEvent::Wait() {
   using std::chrono::microseconds;
-  for (microseconds nap(20); pending_; nap = std::min(nap * 2, microseconds(1000))) {
-    ASSIGN_OR_RETURN(const bool done, device_->IsDone(event_));
-    if (done) {
-      pending_ = false;
-    } else if (stop_ != nullptr && stop_->load()) {
+  for (microseconds nap(20);; nap = std::min(nap * 2, microseconds(1000))) {
+    ASSIGN_OR_RETURN(const bool done, IsDone());
+    if (done) return absl::OkStatus();
+    if (stop_ != nullptr && stop_->load()) {
       return absl::CancelledError("the loader was stopped");
-    } else {
-      std::this_thread::sleep_for(nap);
     }
+    std::this_thread::sleep_for(nap);
   }
-  return absl::OkStatus();
 }
 
 }  // namespace shardpack

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cuda/device/device.h"
 
 namespace shardpack {
@@ -39,6 +40,8 @@ class DeviceEvent {
   absl::Status Record(Stream stream);
   // For what was recorded last; returns at once if nothing was.
   absl::Status Wait();
+  // Whether Wait would return at once.
+  absl::StatusOr<bool> IsDone();
 
  private:
   Device* device_;

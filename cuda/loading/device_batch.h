@@ -79,8 +79,9 @@ class DeviceBatch {
 
   // What is enqueued on the stream from now on runs once the batch is there.
   absl::Status WaitOn(Stream stream);
-  // The same for the host, and so for any stream: returns once the batch is there. Without Release,
-  // the destructor then releases it on the legacy stream, which non-blocking streams run past.
+  // The same for the host, and so for any stream: returns once the batch is there, or the device is
+  // lost; nothing interrupts it. Without Release, the destructor releases on the stream of the last
+  // WaitOn, or else on the legacy stream, which non-blocking streams run past.
   absl::Status Synchronize();
   absl::Status Release(Stream stream);
 

@@ -353,6 +353,7 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
     ASSIGN_OR_RETURN(waits_, WaitForBuffer(interrupted, ask_at));
   }
   RETURN_IF_ERROR(WaitForLaunch(*waits_, interrupted, ask_at));
+  RETURN_IF_ERROR(WaitFor([&] { return steps_->IsReady(epoch_, step_); }, interrupted, ask_at));
   DeviceBuffer* const buffer = std::exchange(waits_, nullptr);
   failed_ = Enqueue(*buffer);
   if (!failed_.ok()) return failed_;

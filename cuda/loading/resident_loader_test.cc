@@ -278,6 +278,38 @@ TEST_F(ResidentLoaderTest, AnOrderThatIsLeftReadsNothingMore) {
   EXPECT_EQ(made.load(), 2 * 8);
 }
 
+// With more buffers than an epoch has steps, Next waits for a copy that the device has not run,
+// with patience; and nothing is lost.
+TEST_F(ResidentLoaderTest, ADeviceThatDoesNotRunTheOrderIsNoEndlessWait) {
+  FakeDevice* const fake = device_.fake();
+  if (fake == nullptr) GTEST_SKIP() << "holds the streams of the fake device";
+  ResidentOptions options = Options();
+  options.epochs = 0;
+  options.buffers = 30;
+  options.patience = std::chrono::milliseconds(100);
+  auto loader = Open(options);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  uint64_t steps = 0;
+  const auto next = [&] {
+    auto batch = loader->Next();
+    if (batch.ok() && batch->has_value()) {
+      EXPECT_EQ((*batch)->info().epoch * data_.order().steps() + (*batch)->info().step, steps);
+      ++steps;
+    }
+    return batch.status();
+  };
+  ASSERT_TRUE(next().ok());
+  ASSERT_TRUE(device_.get().Synchronize(LegacyStream()).ok());
+  fake->Hold();
+  absl::Status status;
+  while (status.ok() && steps < 30) status = next();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  const auto interrupted = [] { return true; };
+  EXPECT_TRUE(absl::IsCancelled(loader->Next(interrupted).status()));
+  fake->LetGo();
+  while (steps < 60) ASSERT_TRUE(next().ok());
+}
+
 TEST_F(ResidentLoaderTest, WhatDoesNotFitIsRefusedWithSizes) {
   ResidentOptions options = Options();
   options.width = options.height = 60'000;

@@ -1,6 +1,7 @@
 #include "cuda/loading/resident_order.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -112,13 +113,23 @@ absl::Status ResidentOrder::Upload(Window& window, Stream stream) {
   return window.copied.Record(stream);
 }
 
+absl::StatusOr<bool> ResidentOrder::IsReady(uint64_t epoch, uint64_t step) {
+  if (windows_[now_].Has(epoch, step)) return true;
+  for (Window& window : windows_) {
+    if (window.made.valid() &&
+        window.made.wait_for(std::chrono::seconds(0)) == std::future_status::timeout) {
+      return false;
+    }
+    ASSIGN_OR_RETURN(const bool copied, window.copied.IsDone());
+    if (!copied) return false;
+  }
+  return true;
+}
+
 absl::StatusOr<ResidentStep> ResidentOrder::At(uint64_t epoch, uint64_t step, Stream stream) {
-  const auto has = [&](const Window& window) {
-    return window.epoch == epoch && step >= window.first && step < window.first + window.steps;
-  };
-  if (!has(windows_[now_])) {
+  if (!windows_[now_].Has(epoch, step)) {
     const size_t next = 1 - now_;
-    if (!has(windows_[next]) || !windows_[next].made.valid()) {
+    if (!windows_[next].Has(epoch, step) || !windows_[next].made.valid()) {
       RETURN_IF_ERROR(Begin(windows_[next], epoch, step));
     }
     RETURN_IF_ERROR(Upload(windows_[next], stream));

@@ -70,6 +70,8 @@ class ResidentOrder {
   ResidentOrder(const ResidentOrder&) = delete;
   ResidentOrder& operator=(const ResidentOrder&) = delete;
 
+  // Whether At would not wait, for the device or for the thread.
+  absl::StatusOr<bool> IsReady(uint64_t epoch, uint64_t step);
   absl::StatusOr<ResidentStep> At(uint64_t epoch, uint64_t step, Stream stream);
   uint64_t uploaded_bytes() const { return uploaded_bytes_; }
 
@@ -82,6 +84,10 @@ class ResidentOrder {
     void* device = nullptr;
     DeviceEvent copied;
     std::future<void> made;
+
+    bool Has(uint64_t an_epoch, uint64_t step) const {
+      return epoch == an_epoch && step >= first && step < first + steps;
+    }
   };
 
   ResidentOrder(Device& device, HostMemory& memory, ResidentOrderSpec spec);
