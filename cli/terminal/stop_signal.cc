@@ -11,7 +11,7 @@ namespace shardpack::cli {
 namespace {
 
 std::atomic<int> stop{0};
-std::atomic<bool> at_once{true};
+std::atomic<bool> at_once{true}, ending{false};
 std::atomic<int> lines_drawn{0};
 std::atomic<bool> ends_with_json{false}, within_line{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
@@ -47,7 +47,9 @@ void WriteJson(int signal) {
 
 void OnSignal(int signal) {
   int none = 0;
-  if (stop.compare_exchange_strong(none, signal) && !at_once) return;
+  // A run that ends at once is not told, or it could say so as well.
+  if (!at_once && stop.compare_exchange_strong(none, signal)) return;
+  if (ending.exchange(true)) return;
   EraseBlock();
   constexpr std::string_view kText = "pack: error: interrupted\n";
   if (::write(STDERR_FILENO, kText.data(), kText.size()) < 0) {
