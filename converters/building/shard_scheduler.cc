@@ -20,7 +20,8 @@ constexpr uint64_t kChunkRows = 128;
 constexpr uint64_t kChunkBytes = 1 << 20;
 // What a sample takes beside its bytes: rounding in the arena, and the views of its fields.
 constexpr uint64_t kSampleOverheadBytes = 128;
-// Largest number of open shards: each holds a write buffer and what its proof expects.
+// No shard is opened while so many are being issued, or so many wait to be finished: each holds a
+// file, a write buffer and what its proof expects. Those whose last chunks are in flight are extra.
 constexpr size_t kMaxOpenShards = 64;
 constexpr int kAttempts = 2;
 // A scratch that has changed an image of more than this gives its memory back.
@@ -106,7 +107,8 @@ void ShardScheduler::IssueChunks(const std::atomic<int>& stop) {
     }
     // What this worker holds, and has not published, the others cannot build.
     const bool hoards = out_.claims() != nullptr && open_.size() > max_open;
-    const bool may_open = issuing.size() < max_open && !hoards && Clock::now() >= next_look_;
+    const bool may_open =
+        issuing.size() < max_open && finishing_ < max_open && !hoards && Clock::now() >= next_look_;
     if (may_open && !waiting_.empty()) {
       lock.unlock();
       absl::Status opened = OpenNext();
@@ -268,7 +270,7 @@ void ShardScheduler::ReadOne() {
   work.chunk->samples->Load(source_, work.chunk->first, work.chunk->count);
   --progress_.reading;
   ++progress_.computing;
-  IoPool::EndReading();
+  pool_.EndReading();
   if (ReadersCompute()) return Compute(std::move(work));
   {
     const std::lock_guard lock(mutex_);
@@ -424,22 +426,15 @@ void ShardScheduler::Deliver(Work work) {
     if (next == nullptr) return CloseIfFailed(shard);
     const bool failed = shard->failed;
     lock.unlock();
+    pool_.NoteProgress();  // many may wait behind this thread's chunk
     if (!failed) {
       absl::Status appended = shard->builder->Append(*next->samples);
       if (!appended.ok()) FailShard(*shard, std::move(appended));
     }
-    complete = next->last && !failed;
-    if (complete) SetComplete(shard);
-    Retire(*shard, std::move(next));
+    complete = Retire(shard, std::move(next));
   }
   // Not on this thread, which may be a reader: a shard that must be durable waits for the disk.
   arena_.enqueue(MakeTask(&ShardScheduler::FinishOne));
-}
-
-void ShardScheduler::SetComplete(const std::shared_ptr<OpenShard>& shard) {
-  const std::lock_guard lock(mutex_);
-  ++finishing_;
-  to_finish_.push_back(shard);
 }
 
 void ShardScheduler::FinishOne() {
@@ -455,19 +450,26 @@ void ShardScheduler::FinishOne() {
   changed_.notify_all();
 }
 
-void ShardScheduler::Retire(OpenShard& shard, std::unique_ptr<InFlightChunk> chunk) {
+bool ShardScheduler::Retire(const std::shared_ptr<OpenShard>& shard,
+                            std::unique_ptr<InFlightChunk> chunk) {
   chunk->samples->Reset();
   const std::lock_guard lock(mutex_);
   --in_flight_;
-  --shard.in_flight;
+  --shard->in_flight;
+  // Only now: any thread may finish the shard, and closes it if that fails.
+  const bool complete = chunk->last && !shard->failed;
+  if (complete) {
+    ++finishing_;
+    to_finish_.push_back(shard);
+  }
   idle_chunks_.push_back(std::move(chunk->samples));
   chunk.reset();  // gives its memory back
   ResumeParked();
   // Run's thread has nothing to do while the readers have.
   if (to_read_.size() <= static_cast<size_t>(options_.jobs)) changed_.notify_all();
+  return complete;
 }
 
-// All chunks have been appended, or the last of them could not be.
 void ShardScheduler::FinishShard(const std::shared_ptr<OpenShard>& shard) {
   std::unique_lock lock(mutex_);
   if (shard->failed) return CloseIfFailed(shard);

@@ -108,8 +108,8 @@ class ShardScheduler {
   void EndImage(InFlightChunk& chunk, uint64_t grown_bytes);
   void FlushPrefix(OpenShard& shard, InFlightChunk& chunk);
   void Deliver(Work work);
-  void SetComplete(const std::shared_ptr<OpenShard>& shard);
-  void Retire(OpenShard& shard, std::unique_ptr<InFlightChunk> chunk);
+  // Whether the shard is complete; it is then in to_finish_.
+  bool Retire(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<InFlightChunk> chunk);
   void FinishShard(const std::shared_ptr<OpenShard>& shard);
   void NoteFailure(uint32_t number, const absl::Status& status);
   void FailShard(OpenShard& shard, absl::Status status);

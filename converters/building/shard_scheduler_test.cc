@@ -1,6 +1,9 @@
-// Builds in which something throws, or in which memory is scarce. See build_test.cc for the rest.
+// Builds in which something throws, fails late or is stopped, or in which memory is scarce. See
+// build_test.cc for the rest.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "converters/building/build.h"
 #include "converters/publishing/shard_claims.h"
@@ -246,6 +250,104 @@ TEST_F(SchedulerTest, ThreadsThatReadAlsoAppendUnlessTheyAreTooFew) {
   EXPECT_THAT(both(), Not(IsEmpty()));
   source_.set_on_load(nullptr);
   appenders.clear();
+}
+
+// What the writers of the format below have done, and what they do.
+struct Writers {
+  std::mutex mutex;
+  std::condition_variable changed;
+  size_t created = 0, finished = 0, most_open = 0;
+  // Called with the number of the shard's first sample, without the lock.
+  std::function<absl::Status(uint64_t first)> on_finish;
+
+  template <typename Condition>
+  bool WaitUntil(Condition condition, std::chrono::milliseconds at_most) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, at_most, condition);
+  }
+};
+std::unique_ptr<Writers> writers;
+
+class CountedWriter : public ShardWriter {
+ public:
+  explicit CountedWriter(std::unique_ptr<ShardWriter> writer) : writer_(std::move(writer)) {
+    const std::lock_guard lock(writers->mutex);
+    ++writers->created;
+    writers->most_open = std::max(writers->most_open, writers->created - writers->finished);
+    writers->changed.notify_all();
+  }
+  absl::Status Append(const SampleView& sample) override {
+    first_ = std::min(first_, sample.number);
+    return writer_->Append(sample);
+  }
+  absl::Status Finish() override {
+    const absl::Status status = writers->on_finish(first_);
+    if (!status.ok()) return status;
+    const std::lock_guard lock(writers->mutex);
+    ++writers->finished;
+    return writer_->Finish();
+  }
+
+ private:
+  std::unique_ptr<ShardWriter> writer_;
+  uint64_t first_ = UINT64_MAX;
+};
+
+// Begins to count anew.
+const Format& CountingFormat() {
+  writers = std::make_unique<Writers>();
+  static const Format counting = [] {
+    Format format = ToyFormat();
+    format.create = +[](StagedFile& file,
+                        const ShardSpec& spec) -> absl::StatusOr<std::unique_ptr<ShardWriter>> {
+      auto writer = ToyFormat().create(file, spec);
+      if (!writer.ok()) return writer.status();
+      return std::make_unique<CountedWriter>(*std::move(writer));
+    };
+    return format;
+  }();
+  return counting;
+}
+
+TEST_F(SchedulerTest, FewShardsWaitToBeFinished) {
+  PlanOptions tiny;
+  tiny.samples_per_shard = 3;
+  const Plan plan = MakePlan(tiny, CountingFormat());
+  // No shard is finished before all have been opened, or nothing else happens.
+  bool released = false;
+  writers->on_finish = [&](uint64_t) {
+    writers->WaitUntil([&] { return released || writers->created == plan.shards().size(); },
+                       std::chrono::milliseconds(500));
+    const std::lock_guard lock(writers->mutex);
+    released = true;
+    writers->changed.notify_all();
+    return absl::OkStatus();
+  };
+  const int jobs = pool_.threads();
+  const auto built = Run(plan, "out", jobs);
+  ASSERT_TRUE(built.ok()) << built.status();
+  const int chunks_in_flight = pool_.threads() + 2 * jobs;
+  EXPECT_LE(writers->most_open, static_cast<size_t>(jobs + chunks_in_flight + jobs));
+}
+
+// A shard that is finished before its last chunk counts as appended hangs the run now and
+// then.
+TEST_F(SchedulerTest, ShardsThatFailWhenTheyAreFinishedAreBuiltOnceMore) {
+  PlanOptions tiny;
+  tiny.samples_per_shard = 1;
+  for (int run = 0; run < 8; ++run) {
+    const Plan plan = MakePlan(tiny, CountingFormat());
+    std::mutex mutex;
+    std::set<uint64_t> failed;
+    writers->on_finish = [&](uint64_t first) {
+      const std::lock_guard lock(mutex);
+      return failed.insert(first).second ? absl::DataLossError("read back other bytes")
+                                         : absl::OkStatus();
+    };
+    const auto built = Run(plan, absl::StrCat("out", run), pool_.threads());
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_EQ(failed.size(), kImages);
+  }
 }
 
 TEST_F(SchedulerTest, NoMemoryForAComparisonEndsTheRun) {

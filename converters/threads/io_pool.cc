@@ -12,7 +12,7 @@
 namespace shardpack {
 namespace {
 
-// Longer than what a task computes, shorter than what anybody notices.
+// Longer than a task computes between two notes of progress, shorter than what anybody notices.
 constexpr std::chrono::milliseconds kPatience{2};
 
 // How often this thread has given up its core to wait for something.
@@ -51,7 +51,10 @@ void IoPool::Submit(std::function<void()> task) {
   WakeAnother();
 }
 
-void IoPool::EndReading() { waits_of_task = Waits(); }
+void IoPool::EndReading() {
+  waits_of_task = Waits();
+  NoteProgress();
+}
 
 void IoPool::ForEach(size_t count, const std::function<void(size_t)>& task) {
   std::atomic<size_t> next{0};

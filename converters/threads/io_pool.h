@@ -48,9 +48,9 @@ class IoPool {
   void ForEach(size_t count, const std::function<void(size_t)>& task);
   // Called by a task that takes long whenever it begins another part of its work.
   void NoteProgress() { begun_.fetch_add(1, std::memory_order_relaxed); }
-  // Called by a task that has read and goes on with other work: its waits from then on do not
-  // count.
-  static void EndReading();
+  // Called by a task that has read and goes on with other work, which is another part: its waits
+  // from then on do not count.
+  void EndReading();
 
  private:
   void Run();

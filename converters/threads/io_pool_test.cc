@@ -91,7 +91,7 @@ TEST(IoPoolTest, OnlyWaitsOfReadingLetMoreTasksRun) {
   EXPECT_GT(pool.limit(), least);
   for (size_t i = 0; i < 2 * kTasks; ++i) {
     pool.ForEach(1, [&](size_t) {
-      IoPool::EndReading();
+      pool.EndReading();
       wait();
     });
   }
