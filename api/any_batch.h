@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "api/shardpack.h"
+#include "augment/operation.h"
 #include "cuda/device/device.h"
 #include "cuda/loading/device_batch.h"
 #include "readers/loading/host_batch.h"
@@ -50,6 +51,8 @@ class AnyBatch {
   virtual absl::StatusOr<std::string> Program(size_t, uint32_t) const {
     return absl::UnimplementedError("only batches that a loader has decoded have programs");
   }
+  // Whether the plan may do this operation.
+  virtual bool MayDo(OperationKind) const { return false; }
   // nullptr where nothing was decoded, or not in host memory.
   virtual const HostBatch* Decoded() const { return nullptr; }
   // SHARDPACK_PIXELS or SHARDPACK_LABELS; NotFound if there are none.

@@ -7,6 +7,7 @@
 #include "api/errors.h"
 #include "api/shardpack.h"
 #include "api/structs.h"
+#include "augment/own_operation.h"
 #include "augment/plan.h"
 #include "augment/program.h"
 #include "formats/io/status_macros.h"
@@ -51,6 +52,18 @@ shardpack_code shardpack_augment_draw(const char* plan, uint64_t seed, uint64_t 
     parsed.Draw({.seed = seed, .epoch = epoch, .id = id, .view = static_cast<uint16_t>(view)},
                 width, height, drawn);
     return shardpack::api::GiveText(drawn.ToText(), program);
+  });
+}
+
+shardpack_code shardpack_plugin_name(const char* plugin, const char* parameters, char** name,
+                                     shardpack_error** error) {
+  if (name != nullptr) *name = nullptr;
+  return Guarded(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NotNull(plugin, "plugin"));
+    RETURN_IF_ERROR(NotNull(name, "the result"));
+    ASSIGN_OR_RETURN(const shardpack::OwnOperation opened,
+                     shardpack::OpenPlugin(plugin, parameters == nullptr ? "" : parameters));
+    return shardpack::api::GiveText(opened.name, name);
   });
 }
 

@@ -1,4 +1,5 @@
 // What a loader has decoded beside images and masks: maps of points, further fields, objects.
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -32,26 +33,48 @@ absl::StatusOr<std::shared_ptr<AnyBatch>> Use(const shardpack_batch* handle) {
   return *content;
 }
 
+// Of which the maps of all slots are wanted.
+absl::StatusOr<const HostBatch*> WithMaps(const AnyBatch& content, const double* results,
+                                          size_t count) {
+  if (count > 0) RETURN_IF_ERROR(NotNull(results, "the results"));
+  if (count != content.slots()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("room for ", count, " slots; the batch has ", content.slots()));
+  }
+  const HostBatch* const decoded = content.Decoded();
+  if (decoded == nullptr || decoded->geometry().size() != count) {
+    return absl::UnimplementedError(
+        "only batches in host memory that a loader has decoded have maps");
+  }
+  if (content.MayDo(shardpack::OperationKind::kElastic))
+    return absl::UnimplementedError("a plan with elastic has no maps: it bends lines");
+  return decoded;
+}
+
 }  // namespace
 
 shardpack_code shardpack_batch_affine(const shardpack_batch* batch, double* affine, size_t count,
                                       shardpack_error** error) {
   return Guarded(error, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(const std::shared_ptr<AnyBatch> content, Use(batch));
-    if (count > 0) RETURN_IF_ERROR(NotNull(affine, "the results"));
-    if (count != content->slots()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("room for ", count, " slots; the batch has ", content->slots()));
-    }
-    const HostBatch* const decoded = content->Decoded();
-    if (decoded == nullptr || decoded->geometry().size() != count)
+    ASSIGN_OR_RETURN(const HostBatch* const decoded, WithMaps(*content, affine, count));
+    if (content->MayDo(shardpack::OperationKind::kPerspective)) {
       return absl::UnimplementedError(
-          "only batches in host memory that a loader has decoded have maps");
-    for (const SampleGeometry& geometry : decoded->geometry()) {
-      const shardpack::Affine& map = geometry.affine;
-      for (const double number : {map.xx, map.xy, map.x0, map.yx, map.yy, map.y0})
-        *affine++ = number;
+          "a plan with perspective has no affine maps: shardpack_batch_projection gives its maps");
     }
+    for (const SampleGeometry& geometry : decoded->geometry())
+      affine = std::copy_n(geometry.map.m.begin(), 6, affine);
+    return absl::OkStatus();
+  });
+}
+
+shardpack_code shardpack_batch_projection(const shardpack_batch* batch, double* projection,
+                                          size_t count, shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::Status {
+    ASSIGN_OR_RETURN(const std::shared_ptr<AnyBatch> content, Use(batch));
+    ASSIGN_OR_RETURN(const HostBatch* const decoded, WithMaps(*content, projection, count));
+    for (const SampleGeometry& geometry : decoded->geometry())
+      projection = std::copy(geometry.map.m.begin(), geometry.map.m.end(), projection);
     return absl::OkStatus();
   });
 }

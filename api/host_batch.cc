@@ -58,6 +58,7 @@ class InHostMemory final : public AnyBatch {
   std::optional<std::span<const std::byte>> Masks(std::string_view field) const override;
   absl::Status Crops(std::span<shardpack_crop> crops) const override;
   absl::StatusOr<std::string> Program(size_t slot, uint32_t view) const override;
+  bool MayDo(OperationKind kind) const override { return rule_ && rule_->augment->MayDo(kind); }
   const HostBatch* Decoded() const override { return batch_.get(); }
   absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const override;
   absl::Status WaitOn(Stream) override { return absl::OkStatus(); }

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "api/structs.h"
+#include "augment/own_operation.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::api {
@@ -186,6 +187,16 @@ absl::StatusOr<MixOptions> MixOf(const shardpack_mix* mix) {
   return options;
 }
 
+absl::StatusOr<OwnOperation> OwnOperationOf(const shardpack_own_operation* operation) {
+  RETURN_IF_ERROR(NotNull(operation, "an operation"));
+  ASSIGN_OR_RETURN(const shardpack_own_operation given, Known(operation, "an operation"));
+  const std::string_view parameters = given.parameters == nullptr ? "" : given.parameters;
+  if (given.plugin != nullptr) return OpenPlugin(given.plugin, parameters);
+  RETURN_IF_ERROR(NotNull(given.name, "the name of an operation"));
+  RETURN_IF_ERROR(NotNull(given.run, "the function of an operation"));
+  return OwnOfC(given.name, parameters, given.run, given.self);
+}
+
 absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& options) {
   static constexpr BadSamples kPolicies[] = {BadSamples::kFail, BadSamples::kSubstitute};
   LoaderOptions made;
@@ -206,6 +217,12 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
   made.augment_seed = options.augment_seed;
   if (options.augment != nullptr) {
     ASSIGN_OR_RETURN(made.augment, AugmentPlan::Parse(options.augment));
+  }
+  if (options.own_operation_count > 0)
+    RETURN_IF_ERROR(NotNull(options.own_operations, "own_operations"));
+  for (size_t i = 0; i < options.own_operation_count; ++i) {
+    ASSIGN_OR_RETURN(OwnOperation operation, OwnOperationOf(options.own_operations[i]));
+    RETURN_IF_ERROR(made.augment.Add(std::move(operation)));
   }
   if (options.mix != nullptr) {
     ASSIGN_OR_RETURN(made.mix, MixOf(options.mix));

@@ -467,6 +467,22 @@ typedef struct shardpack_mix {
   uint32_t classes;     /* columns of the soft labels */
 } shardpack_mix;
 
+/* An operation of your own, for `own(NAME)` of a plan. Its functions are those of shardpack_op.h,
+ * are called from any thread of a loader, and run for as long as a loader that has it. */
+typedef struct shardpack_own_operation {
+  size_t size;
+  const char* plugin;     /* a shared library that exports shardpack_op_v1; NULL: `run` */
+  const char* parameters; /* what it reads, and what cursors know of it; NULL: none */
+  const char* name;       /* without a plug-in: a word of letters, digits and _ */
+  const void* run;        /* without a plug-in: a shardpack_op_run, such as numba.cfunc.address */
+  void* self;             /* passed to `run` */
+} shardpack_own_operation;
+
+/* The name of a plug-in's operation, if it can be opened and takes the parameters; else UNSUPPORTED
+ * or INVALID, naming the file. Free the text. */
+SHARDPACK_API shardpack_code shardpack_plugin_name(const char* plugin, const char* parameters,
+                                                   char** name, shardpack_error** error);
+
 /* ------------------------------------------------------------------------------------- loaders */
 
 /* Reads batches ahead with its own threads and returns them in the exact order of the steps. */
@@ -516,6 +532,9 @@ typedef struct shardpack_loader_options {
   const shardpack_mix* mix; /* NULL: samples are not mixed */
   uint32_t views;           /* versions of each sample, each with draws of its own; 0: 1 */
   uint32_t other_augment;   /* 1: also goes on from a cursor of a run that augmented otherwise */
+  /* One for each `own(NAME)` of `augment`; others come behind its steps, in this order. */
+  const shardpack_own_operation* const* own_operations;
+  size_t own_operation_count;
 } shardpack_loader_options;
 
 /* INVALID if order, rank, cursor or fields do not fit the dataset. */
@@ -652,6 +671,12 @@ SHARDPACK_API shardpack_code shardpack_batch_program(const shardpack_batch* batc
  * padding. `count` is the number of slots. UNSUPPORTED as for the crops. */
 SHARDPACK_API shardpack_code shardpack_batch_affine(const shardpack_batch* batch, double* affine,
                                                     size_t count, shardpack_error** error);
+/* The same as nine numbers a slot, row by row a matrix M: (x', y') are the first two of M (x, y, 1)
+ * divided by the third. Of a plan with `perspective` these are the only maps, and the affine ones
+ * UNSUPPORTED; of one with `elastic` both are. */
+SHARDPACK_API shardpack_code shardpack_batch_projection(const shardpack_batch* batch,
+                                                        double* projection, size_t count,
+                                                        shardpack_error** error);
 
 /* What a field of `field_decodes` was decoded to. Valid as long as the batch; the caller may write
  * to it. */

@@ -592,6 +592,17 @@ class Batch {
         },
         [&](shardpack_code) { return std::move(all); });
   }
+  // The same as a matrix of (x, y, 1), row by row, whose third result divides the others: of a plan
+  // with perspective the only maps.
+  Returned<std::vector<std::array<double, 9>>> projection() const {
+    std::vector<std::array<double, 9>> all(slots());
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_batch_projection(get(), all.empty() ? nullptr : all[0].data(),
+                                            all.size(), error);
+        },
+        [&](shardpack_code) { return std::move(all); });
+  }
   // What became of each image of a decoded batch.
   Returned<std::vector<shardpack_crop>> crops() const {
     std::vector<shardpack_crop> all(slots());
@@ -1039,6 +1050,13 @@ inline Returned<void> ApplyProgram(const std::string& program, Span<std::uint8_t
   });
 }
 
+// As shardpack_own_operation: a plug-in, or a function of shardpack_op.h with its name.
+struct OwnOperation {
+  std::string plugin = {}, parameters = {}, name = {};
+  const void* run = nullptr;
+  void* self = nullptr;
+};
+
 // As shardpack_mix.
 struct Mix {
   double mixup = 0, cutmix = 0, probability = 0, cutmix_share = 0, smoothing = 0;
@@ -1074,6 +1092,7 @@ struct LoaderOptions {
   std::uint32_t views = 1;
   bool other_augment = false;
   std::vector<FieldDecode> field_decodes = {};  // label maps, further images, objects
+  std::vector<OwnOperation> own_operations = {};
 
   SHARDPACK_SETTER(Decode, decode)
   SHARDPACK_SETTER(std::uint32_t, rank)
@@ -1097,6 +1116,7 @@ struct LoaderOptions {
   SHARDPACK_SETTER(std::uint32_t, views)
   SHARDPACK_SETTER(bool, other_augment)
   SHARDPACK_SETTER(std::vector<FieldDecode>, field_decodes)
+  SHARDPACK_SETTER(std::vector<OwnOperation>, own_operations)
 };
 
 struct Position {
@@ -1170,6 +1190,19 @@ class Loader {
     options.other_augment = from.other_augment ? 1 : 0;
     options.field_decodes = pointers.empty() ? nullptr : pointers.data();
     options.field_decode_count = pointers.size();
+    std::vector<shardpack_own_operation> own;
+    std::vector<const shardpack_own_operation*> own_pointers;
+    own.reserve(from.own_operations.size());  // it is pointed into
+    for (const OwnOperation& each : from.own_operations) {
+      own.push_back({sizeof(shardpack_own_operation),
+                     each.plugin.empty() ? nullptr : each.plugin.c_str(), each.parameters.c_str(),
+                     each.name.c_str(), each.run, each.self});
+      own_pointers.push_back(&own.back());
+      are_whole = are_whole && internal::IsWhole(each.plugin) &&
+                  internal::IsWhole(each.parameters) && internal::IsWhole(each.name);
+    }
+    options.own_operations = own_pointers.empty() ? nullptr : own_pointers.data();
+    options.own_operation_count = own_pointers.size();
     return Made([&](shardpack_loader** made, shardpack_error** error) {
       return internal::WithText(
           internal::IsWhole(from.cursor) && internal::IsWhole(from.fields) &&

@@ -42,6 +42,8 @@ inline constexpr size_t kFirstSize<shardpack_decode> = 128;
 template <>
 inline constexpr size_t kFirstSize<shardpack_mix> = 56;
 template <>
+inline constexpr size_t kFirstSize<shardpack_own_operation> = 48;
+template <>
 inline constexpr size_t kFirstSize<shardpack_field_decode> = 96;
 template <>
 inline constexpr size_t kFirstSize<shardpack_decoded_field> = 32;

@@ -15,7 +15,9 @@ constexpr double kMaxShift = 131'070;
 
 constexpr OperationParameter Factor(double most = 100) { return {"factor", 0, most}; }
 constexpr OperationParameter kBilinear = {"bilinear", 0, 1, 0, true};
+constexpr OperationParameter kSmooth = {"bilinear", 0, 1, 1, true};
 constexpr OperationParameter kFill = {"fill", 0, 255, 0, true};
+constexpr OperationParameter Corner(std::string_view name) { return {name, -kMaxShift, kMaxShift}; }
 constexpr OperationParameter Level(std::string_view name) { return {name, 0, 255, 0, true}; }
 
 // In the order of OperationKind. The limits keep arithmetic finite; useful values lie well inside.
@@ -33,6 +35,11 @@ constexpr OperationFacts kFacts[] = {
     {"hue", {{{"turn", -0.5, 0.5}}}},  // of the circle of hues
     {"grayscale"},
     {"sharpness", {Factor()}},
+    // torchvision's: weights of a Gaussian over kernel x kernel pixels, mirrored at the border.
+    {"gaussian_blur", {{{"kernel", 1, 255, std::nullopt, true, true}, {"sigma", 0.01, 100}}}},
+    {"median", {{{"kernel", 1, 255, std::nullopt, true, true}}}},
+    // Of the luma in tiles x tiles parts; no count of a histogram is above clip times their mean.
+    {"clahe", {{{"clip", 0, 256}, {"tiles", 1, 64, 8, true}}}},
     // How far a row moves for each row below the upper edge.
     {"shear_x", {{{"slope", -100, 100}, kBilinear, kFill}}},
     {"shear_y", {{{"slope", -100, 100}, kBilinear, kFill}}},
@@ -53,6 +60,17 @@ constexpr OperationFacts kFacts[] = {
        kFill}}},
     {"flip_horizontal"},
     {"flip_vertical"},
+    // torchvision's: where the centres of the corner pixels go, clockwise from the upper left one.
+    {"perspective",
+     {{Corner("x1"), Corner("y1"), Corner("x2"), Corner("y2"), Corner("x3"), Corner("y3"),
+       Corner("x4"), Corner("y4"), kSmooth, kFill}}},
+    // Noise of -alpha / 2 to alpha / 2 pixels, blurred by a Gaussian.
+    {"elastic",
+     {{{"alpha", 0, 10'000},
+       {"sigma", 0, 100},
+       {"seed", 0, 0x1p53, std::nullopt, true},
+       kSmooth,
+       kFill}}},
     // Levels per channel, or with a seed above 0 noise.
     {"erase",
      {{{"left", 0, kMany, std::nullopt, true},
@@ -63,6 +81,7 @@ constexpr OperationFacts kFacts[] = {
        Level("green"),
        Level("blue"),
        {"noise", 0, 0x1p53, 0, true}}}},
+    {"own", {{{"number", 0, 511, std::nullopt, true}}}},
 };
 static_assert(std::size(kFacts) == kOperationKinds);
 
@@ -85,8 +104,17 @@ std::string_view NearestOperation(std::string_view name) {
   return best->name;
 }
 
+std::string_view KindText(const OperationParameter& parameter) {
+  if (parameter.odd) return "an odd number";
+  return parameter.whole ? "a whole number" : "a number";
+}
+
 bool IsWarp(OperationKind kind) {
-  return kind >= OperationKind::kShearX && kind <= OperationKind::kFlipVertical;
+  return kind >= OperationKind::kShearX && kind <= OperationKind::kElastic;
+}
+
+bool NeedsOpenCv(OperationKind kind) {
+  return kind >= OperationKind::kGaussianBlur && kind <= OperationKind::kClahe;
 }
 
 std::string NumberText(double value) {
@@ -124,11 +152,14 @@ absl::Status Operation::Check() const {
     const OperationParameter& parameter = facts.parameters[i];
     const double value = values[i];
     const bool inside = value >= parameter.least && value <= parameter.most;  // false for NaN
-    if (inside && (!parameter.whole || value == std::floor(value))) continue;
+    if (inside && (!parameter.whole || value == std::floor(value)) &&
+        (!parameter.odd || std::fmod(value, 2) == 1)) {
+      continue;
+    }
     return absl::InvalidArgumentError(
         absl::StrCat(std::string(facts.name), ": ", std::string(parameter.name), " is ",
-                     NumberText(value), "; it is a ", parameter.whole ? "whole number" : "number",
-                     " from ", NumberText(parameter.least), " to ", NumberText(parameter.most)));
+                     NumberText(value), "; it is ", std::string(KindText(parameter)), " from ",
+                     NumberText(parameter.least), " to ", NumberText(parameter.most)));
   }
   return absl::OkStatus();
 }

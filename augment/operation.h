@@ -47,6 +47,10 @@ enum class OperationKind : uint8_t {
   kGrayscale,
   // Neighbouring pixels.
   kSharpness,
+  // The same, by OpenCV (opencv_functions.h).
+  kGaussianBlur,
+  kMedian,
+  kClahe,
   // Warps.
   kShearX,
   kShearY,
@@ -56,10 +60,14 @@ enum class OperationKind : uint8_t {
   kAffine,
   kFlipHorizontal,
   kFlipVertical,
+  kPerspective,
+  kElastic,
   // A rectangle.
   kErase,
+  // One of a user (own_operation.h): its number in SampleProgram::own.
+  kOwn,
 };
-inline constexpr size_t kOperationKinds = static_cast<size_t>(OperationKind::kErase) + 1;
+inline constexpr size_t kOperationKinds = static_cast<size_t>(OperationKind::kOwn) + 1;
 
 // A parameter without a default must be given.
 struct OperationParameter {
@@ -67,6 +75,7 @@ struct OperationParameter {
   double least = 0, most = 0;
   std::optional<double> fallback = std::nullopt;
   bool whole = false;  // a whole number
+  bool odd = false;    // and an odd one
 };
 
 // Of a table of parameters whose unused entries, at its end, have no name.
@@ -78,13 +87,16 @@ size_t CountNamed(const Table& parameters) {
 }
 
 struct OperationFacts {
-  static constexpr size_t kMaxParameters = 9;
+  static constexpr size_t kMaxParameters = 10;
 
   std::string_view name;
   std::array<OperationParameter, kMaxParameters> parameters = {};
 
   size_t count() const { return CountNamed(parameters); }
 };
+
+// "a whole number": for messages.
+std::string_view KindText(const OperationParameter& parameter);
 
 const OperationFacts& FactsOf(OperationKind kind);
 std::optional<OperationKind> FindOperation(std::string_view name);
@@ -106,6 +118,8 @@ struct Operation {
 
 // Whether the operation moves pixels, so that boxes and masks would have to move as well.
 bool IsWarp(OperationKind kind);
+// Whether OpenCV does it.
+bool NeedsOpenCv(OperationKind kind);
 
 // The shortest decimal number that reads back as the same value.
 std::string NumberText(double value);

@@ -13,7 +13,7 @@ import torch
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.v2 import functional as F
 
-BILINEAR = InterpolationMode.BILINEAR
+BILINEAR, NEAREST = InterpolationMode.BILINEAR, InterpolationMode.NEAREST
 
 
 def image(width, height):
@@ -29,6 +29,40 @@ def shear(pixels, x, y):
 
 def move(pixels, x, y):
   return F.affine(pixels, angle=0.0, translate=[x, y], scale=1.0, shear=[0.0, 0.0])
+
+
+def perspective(pixels, corners, **options):
+  height, width = pixels.shape[-2:]
+  start = [[0, 0], [width - 1, 0], [width - 1, height - 1], [0, height - 1]]
+  return F.perspective(pixels, start, [corners[i:i + 2] for i in range(0, 8, 2)], **options)
+
+
+def noise(seed, count):
+  """SampleRandom({seed}, 0 ... count - 1) of images/augment/random_numbers.cc."""
+  golden = numpy.uint64(0x9E3779B97F4A7C15)
+
+  def mixed(x):
+    x = (x ^ x >> numpy.uint64(30)) * numpy.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> numpy.uint64(27)) * numpy.uint64(0x94D049BB133111EB)
+    return x ^ x >> numpy.uint64(31)
+
+  state = numpy.array([seed], numpy.uint64)
+  for _ in range(3):
+    state = mixed(state + golden)
+  return mixed(state + numpy.arange(1, count + 1, dtype=numpy.uint64) * golden)
+
+
+def elastic(pixels, alpha, sigma, seed, **options):
+  """torchvision's ElasticTransform.make_params and transform of a square image, with the noise of augment/elastic_field.cc."""
+  height, width = pixels.shape[-2:]
+  random = noise(seed, height * width)
+  moves = [torch.from_numpy((part.astype(numpy.float32) * numpy.float32(2**-23) - numpy.float32(1)).reshape(1, 1, height, width))
+           for part in (random >> numpy.uint64(40), random & numpy.uint64(0xFFFFFF))]
+  if sigma > 0:
+    size = int(8 * sigma + 1) | 1
+    moves = [F.gaussian_blur(move, [size, size], [sigma, sigma]) for move in moves]
+  field = torch.concat([moves[0] * alpha / width, moves[1] * alpha / height], 1).permute([0, 2, 3, 1])
+  return F.elastic(pixels, field, fill=0, **options)
 
 
 def operations():
@@ -63,6 +97,9 @@ def operations():
            lambda p, d=d: F.affine(p, angle=d, translate=[2, -1], scale=1.2, shear=[5.0, 3.0]))
   yield "rotate(9, 0, 128)", lambda p: F.rotate(p, 9, fill=128)
   yield "affine(4, 0, 0, 1.3, 0, 0, 1)", lambda p: F.affine(p, angle=4, translate=[0, 0], scale=1.3, shear=[0.0, 0.0], interpolation=BILINEAR)
+  corners = [1, 1, 11, 0, 10, 9, 2, 10]
+  yield "perspective(1, 1, 11, 0, 10, 9, 2, 10, 0)", lambda p: perspective(p, corners, interpolation=NEAREST)
+  yield "perspective(1, 1, 11, 0, 10, 9, 2, 10, 0, 90)", lambda p: perspective(p, corners, interpolation=NEAREST, fill=90)
   yield "flip_horizontal", F.horizontal_flip
   yield "flip_vertical", F.vertical_flip
   yield ("erase(3, 2, 5, 4, 10, 20, 30)",
@@ -70,6 +107,19 @@ def operations():
   yield "rotate(-9) equalize brightness(1.3)", lambda p: F.adjust_brightness(F.equalize(F.rotate(p, -9)), 1.3)
   yield ("brightness(0.7) contrast(1.4) hue(0.05) saturation(0.6)",
          lambda p: F.adjust_saturation(F.adjust_hue(F.adjust_contrast(F.adjust_brightness(p, 0.7), 1.4), 0.05), 0.6))
+
+
+def larger_operations():
+  """The same for images of 224 x 224, that of OpenCV among them, and those whose definition is of square images."""
+  for corners in ([20, 31, 200, 5, 223, 180, 2, 223], [0, 0, 150, 40, 160, 220, 30, 200], [56, 56, 167, 56, 223, 223, 0, 223]):
+    text = ", ".join(str(corner) for corner in corners)
+    yield f"perspective({text}, 0)", lambda p, c=corners: perspective(p, c, interpolation=NEAREST)
+    yield f"perspective({text})", lambda p, c=corners: perspective(p, c, interpolation=BILINEAR)
+  for kernel, sigma in ((3, 0.5), (5, 2.0), (23, 0.1), (23, 1.05), (23, 2.0), (99, 20.0)):
+    yield f"gaussian_blur({kernel}, {sigma})", lambda p, k=kernel, s=sigma: F.gaussian_blur(p, [k, k], [s, s])
+  for alpha, sigma in ((50, 5), (200, 8), (30, 0), (0, 3)):
+    yield f"elastic({alpha}, {sigma}, 77)", lambda p, a=alpha, s=sigma: elastic(p, a, s, 77, interpolation=BILINEAR)
+    yield f"elastic({alpha}, {sigma}, 77, 0)", lambda p, a=alpha, s=sigma: elastic(p, a, s, 77, interpolation=NEAREST)
 
 
 def main():

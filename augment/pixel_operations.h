@@ -1,7 +1,7 @@
 // The arithmetic of operations on 8-bit pixels; what ProgramRunner joins.
 //
 // Thread-safety: pure functions of their arguments.
-// Errors: none; sizes, channels (1 or 3) and parameters are the caller's to check.
+// Errors: of warps alone; sizes, channels (1 or 3) and parameters are the caller's to check.
 // Units: levels of 0 to 255; pixels.
 #ifndef SHARDPACK_AUGMENT_PIXEL_OPERATIONS_H_
 #define SHARDPACK_AUGMENT_PIXEL_OPERATIONS_H_
@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdint>
 
+#include "absl/status/status.h"
+#include "augment/elastic_field.h"
 #include "augment/operation.h"
 #include "augment/program.h"
 #include "images/pixels/pixels.h"
@@ -40,7 +42,9 @@ void Erase(const Operation& operation, const EditablePixels& image);
 
 // From a copy of the image.
 void Sharpen(double factor, const PixelView& from, const EditablePixels& image);
-void Warp(const Operation& operation, const PixelView& from, const EditablePixels& image);
+// InvalidArgument and ResourceExhausted: as SourceOf and ElasticField.
+absl::Status Warp(const Operation& operation, const PixelView& from, ElasticField& field,
+                  const EditablePixels& image);
 
 }  // namespace shardpack
 

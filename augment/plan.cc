@@ -1,9 +1,13 @@
 #include "augment/plan.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "augment/call_text.h"
+#include "augment/opencv_functions.h"
+#include "augment/opencv_table.h"
 #include "augment/plan_step.h"
 #include "formats/io/status_macros.h"
 
@@ -62,10 +66,64 @@ bool AugmentPlan::MayWarp() const {
                      [](const PlanStep& step) { return step.MayWarp(); });
 }
 
+bool AugmentPlan::MayDo(OperationKind kind) const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [&](const PlanStep& step) { return step.MayDo(kind); });
+}
+
+absl::Status AugmentPlan::Add(OwnOperation operation) {
+  RETURN_IF_ERROR(CheckOwnOperation(operation));
+  const auto shared = std::make_shared<const OwnOperation>(std::move(operation));
+  bool named = false;
+  for (PlanStep& step : steps_) {
+    if (step.kind != StepKind::kOwn || step.own_name != shared->name) continue;
+    if (step.own != nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the plan has an operation called ", shared->name, " already"));
+    }
+    step.own = shared;
+    named = true;
+  }
+  if (named) return absl::OkStatus();
+  ASSIGN_OR_RETURN(AugmentPlan longer, Parse(absl::StrCat(ToText(), " own(", shared->name, ")")));
+  for (size_t i = 0; i < steps_.size(); ++i) longer.steps_[i].own = steps_[i].own;
+  longer.steps_.back().own = shared;
+  *this = std::move(longer);
+  return absl::OkStatus();
+}
+
+absl::Status AugmentPlan::CheckReady() const {
+  for (const PlanStep& step : steps_) {
+    if (step.kind == StepKind::kOwn && step.own == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "own(", step.own_name, "): no operation of this name was added to the plan"));
+    }
+  }
+  return NeedsOpenCv() ? OpenCv().status() : absl::OkStatus();
+}
+
+bool AugmentPlan::NeedsOpenCv() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const PlanStep& step) {
+    return step.kind == StepKind::kOperation && shardpack::NeedsOpenCv(step.operation);
+  });
+}
+
+std::string AugmentPlan::Facts() const {
+  std::string facts = ToText();
+  for (const PlanStep& step : steps_) {
+    if (step.own != nullptr) absl::StrAppend(&facts, " ", step.own_name, "{", step.own->facts, "}");
+  }
+  if (!NeedsOpenCv()) return facts;
+  const auto opencv = OpenCv();
+  if (opencv.ok()) absl::StrAppend(&facts, " opencv{", (*opencv)->version, "}");
+  return facts;
+}
+
 void AugmentPlan::Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
                        SampleProgram& program) const {
   program.operations.erase(program.operations.begin(),
                            program.operations.end());  // keeps its memory
+  program.own.clear();
   for (const PlanStep& step : steps_) step.Draw(sample, width, height, program);
 }
 

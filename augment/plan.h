@@ -11,6 +11,10 @@
 //   color_jitter(b, c, s, h)     torchvision's ColorJitter; a number x is 1-x..1+x (h: -x..x)
 //   rand_augment(n=2, m=9, bins=31)     trivial_augment_wide(bins=31)
 //   auto_augment(imagenet | cifar10 | svhn)
+//   perspective(distortion=.5, p=.5, bilinear=1, fill=0)     torchvision's RandomPerspective
+//   elastic(alpha=50, sigma=5, bilinear=1, fill=0)     torchvision's ElasticTransform
+//   own(NAME)     an operation of a user (own_operation.h); batch(NAME): one that the caller applies
+//     to whole batches, of which a plan knows the name alone
 //   erase(p=0.5, scale=.02..0.33, ratio=.3..3.3, value=0 | random, red, green, blue)
 // Each also takes p= (the probability of the step, 1 unless stated), epochs=FIRST..LAST (in which
 // it takes part), and stream= (which random numbers it uses; its place in the list unless given, so
@@ -28,8 +32,10 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "augment/operation.h"
+#include "augment/own_operation.h"
 #include "augment/program.h"
 #include "images/augment/random_numbers.h"
 
@@ -57,11 +63,23 @@ class AugmentPlan {
   bool empty() const { return steps_.empty(); }
   // Whether a step may move pixels after the crop.
   bool MayWarp() const;
+  // Whether a step may do this operation. Policies do none of perspective, elastic and OpenCV's.
+  bool MayDo(OperationKind kind) const;
+  // Gives `own(NAME)` of the text its meaning; a plan without such a step gets one at its end.
+  absl::Status Add(OwnOperation operation);
+  // What a loader asks first. InvalidArgument: a step own(NAME) without an operation;
+  // FailedPrecondition: a step needs OpenCV, and it is missing.
+  absl::Status CheckReady() const;
+  // All that decides what is drawn and made, for digests and for people: the text, what is known
+  // of operations of users, the version of OpenCV where it is used.
+  std::string Facts() const;
   // Width and height are those of the result.
   void Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
             SampleProgram& program) const;
 
  private:
+  bool NeedsOpenCv() const;
+
   std::vector<PlanStep> steps_;
 };
 

@@ -50,6 +50,19 @@ constexpr StepFacts kSteps[] = {
        {"red", 0, 255, {0, 0}, true},
        {"green", 0, 255, {0, 0}, true},
        {"blue", 0, 255, {0, 0}, true}}}},
+    {"perspective",
+     StepKind::kPerspective,
+     {{{"distortion", 0, 1, {0.5, 0.5}, false, true},
+       {"bilinear", 0, 1, {1, 1}, true},
+       {"fill", 0, 255, {0, 0}, true}}}},
+    {"elastic",
+     StepKind::kElastic,
+     {{{"alpha", 0, 10'000, {50, 50}, false, true},
+       {"sigma", 0, 100, {5, 5}, false, true},
+       {"bilinear", 0, 1, {1, 1}, true},
+       {"fill", 0, 255, {0, 0}, true}}}},
+    {"own", StepKind::kOwn},
+    {"batch", StepKind::kBatch},
 };
 
 const StepFacts* StepFactsOf(StepKind kind) {
@@ -57,6 +70,13 @@ const StepFacts* StepFactsOf(StepKind kind) {
     if (facts.kind == kind) return &facts;
   }
   return nullptr;  // an operation
+}
+
+bool IsNamed(StepKind kind) { return kind == StepKind::kOwn || kind == StepKind::kBatch; }
+
+// Unless the text says otherwise: torchvision's.
+double ProbabilityOf(StepKind kind) {
+  return kind == StepKind::kErase || kind == StepKind::kPerspective ? 0.5 : 1;
 }
 
 // Of steps and operations, for messages.
@@ -74,24 +94,22 @@ std::string RangeText(const ValueRange& range) {
   return text;
 }
 
-absl::Status Refuse(const TextValue& value, std::string_view name, double least, double most,
-                    bool whole) {
-  return CallReader::ErrorAt(
-      value.column, absl::StrCat(std::string(name), " is ", RangeText({value.low, value.high}),
-                                 "; it is ", whole ? "a whole number" : "a number", " from ",
-                                 NumberText(least), " to ", NumberText(most)));
-}
-
-absl::Status CheckValue(const TextValue& value, std::string_view name, double least, double most,
-                        bool whole) {
+absl::Status CheckValue(const TextValue& value, const OperationParameter& wanted) {
+  const std::string name(wanted.name);
   if (!value.word.empty()) {
-    return CallReader::ErrorAt(value.column, absl::StrCat(std::string(name), " is a number, not ",
-                                                          std::string(value.word)));
+    return CallReader::ErrorAt(value.column,
+                               absl::StrCat(name, " is a number, not ", std::string(value.word)));
   }
-  const bool inside = value.low >= least && value.high <= most;
-  const bool fits =
-      !whole || (value.low == std::floor(value.low) && value.high == std::floor(value.high));
-  return inside && fits ? absl::OkStatus() : Refuse(value, name, least, most, whole);
+  const auto fits = [&](double number) {
+    return number >= wanted.least && number <= wanted.most &&
+           (!wanted.whole || number == std::floor(number)) &&
+           (!wanted.odd || std::fmod(number, 2) == 1);
+  };
+  if (fits(value.low) && fits(value.high)) return absl::OkStatus();
+  return CallReader::ErrorAt(
+      value.column, absl::StrCat(name, " is ", RangeText({value.low, value.high}), "; it is ",
+                                 std::string(KindText(wanted)), " from ", NumberText(wanted.least),
+                                 " to ", NumberText(wanted.most)));
 }
 
 absl::Status NoRange(const TextValue& value, std::string_view name) {
@@ -110,17 +128,18 @@ absl::StatusOr<bool> TakeCommon(const TextValue& value, PlanStep& step) {
   if (value.key == "p") {
     RETURN_IF_ERROR(once(std::exchange(step.has_probability, true)));
     RETURN_IF_ERROR(NoRange(value, "p"));
-    RETURN_IF_ERROR(CheckValue(value, "p", 0, 1, false));
+    RETURN_IF_ERROR(CheckValue(value, {.name = "p", .least = 0, .most = 1}));
     step.probability = value.low;
   } else if (value.key == "epochs") {
     RETURN_IF_ERROR(once(step.last_epoch != PlanStep::kNoLastEpoch));
-    RETURN_IF_ERROR(CheckValue(value, "epochs", 0, 0x1p53, true));
+    RETURN_IF_ERROR(CheckValue(value, {.name = "epochs", .most = 0x1p53, .whole = true}));
     step.first_epoch = static_cast<uint64_t>(value.low);
     step.last_epoch = static_cast<uint64_t>(value.high);
   } else if (value.key == "stream") {
     RETURN_IF_ERROR(once(step.own_stream));
     RETURN_IF_ERROR(NoRange(value, "stream"));
-    RETURN_IF_ERROR(CheckValue(value, "stream", 0, PlanStep::kMaxStream, true));
+    RETURN_IF_ERROR(
+        CheckValue(value, {.name = "stream", .most = PlanStep::kMaxStream, .whole = true}));
     step.stream = static_cast<uint32_t>(value.low);
     step.own_stream = true;
   } else {
@@ -158,8 +177,7 @@ absl::Status TakeOperationValues(const TextCall& call, PlanStep& step) {
     if (common) continue;
     ASSIGN_OR_RETURN(const size_t place, PlaceOf(value, call.name, facts, next));
     const OperationParameter& parameter = facts.parameters[place];
-    RETURN_IF_ERROR(
-        CheckValue(value, parameter.name, parameter.least, parameter.most, parameter.whole));
+    RETURN_IF_ERROR(CheckValue(value, parameter));
     if (std::exchange(given[place], true)) {
       return CallReader::ErrorAt(value.column,
                                  absl::StrCat(std::string(parameter.name), " is given twice"));
@@ -192,6 +210,9 @@ absl::Status TakeWordValue(const TextValue& value, const TextCall& call, PlanSte
       step.policy = *policy;
       return absl::OkStatus();
     }
+  } else if (IsNamed(step.kind) && value.key.empty()) {
+    step.own_name = value.word;
+    return absl::OkStatus();
   } else if (step.kind == StepKind::kErase && value.key == "value" && value.word == "random") {
     step.noise = true;
     return absl::OkStatus();
@@ -220,7 +241,7 @@ absl::Status TakeStepValues(const TextCall& call, const StepFacts& facts, PlanSt
     }
     if (step.kind == StepKind::kErase && value.key == "value") {  // of all channels
       RETURN_IF_ERROR(NoRange(value, "value"));
-      RETURN_IF_ERROR(CheckValue(value, "value", 0, 255, true));
+      RETURN_IF_ERROR(CheckValue(value, {.name = "value", .most = 255, .whole = true}));
       for (size_t i = 2; i < 5; ++i) step.values[i] = {value.low, value.low};
       has_level = true;
       continue;
@@ -232,10 +253,16 @@ absl::Status TakeStepValues(const TextCall& call, const StepFacts& facts, PlanSt
                                  absl::StrCat(std::string(parameter.name), " is given twice"));
     }
     if (!parameter.range) RETURN_IF_ERROR(NoRange(value, parameter.name));
-    RETURN_IF_ERROR(
-        CheckValue(value, parameter.name, parameter.least, parameter.most, parameter.whole));
+    RETURN_IF_ERROR(CheckValue(value, {.name = parameter.name,
+                                       .least = parameter.least,
+                                       .most = parameter.most,
+                                       .whole = parameter.whole}));
     step.values[place] = step.kind == StepKind::kColorJitter ? JitterRange(value, place)
                                                              : ValueRange{value.low, value.high};
+  }
+  if (IsNamed(step.kind) && step.own_name.empty()) {
+    return CallReader::ErrorAt(
+        call.column, absl::StrCat(std::string(call.name), " needs the name of an operation"));
   }
   if (step.noise && (has_level || given[2] || given[3] || given[4]))
     return CallReader::ErrorAt(call.column, "erase has value=random or levels, not both");
@@ -247,96 +274,6 @@ absl::Status TakeStepValues(const TextCall& call, const StepFacts& facts, PlanSt
   return absl::OkStatus();
 }
 
-void DrawOperation(const PlanStep& step, const StepRandom& random, SampleProgram& program) {
-  const OperationFacts& facts = FactsOf(step.operation);
-  Operation made{step.operation};
-  for (size_t i = 0; i < facts.count(); ++i) {
-    const auto [low, high] = step.values[i];
-    const uint64_t number = random(1 + static_cast<uint32_t>(i));
-    if (low == high) {
-      made.values[i] = low;
-    } else if (facts.parameters[i].whole) {
-      const double count = std::min(high - low + 1, 0x1p32 - 1);
-      made.values[i] = low + RandomBelow(number, static_cast<uint32_t>(count));
-    } else {
-      made.values[i] = RandomBetween(number, low, high);
-    }
-  }
-  program.operations.push_back(made);
-}
-
-// A random order of the four, then each with a factor of its own.
-void DrawColorJitter(const PlanStep& step, const StepRandom& random, SampleProgram& program) {
-  constexpr OperationKind kKinds[] = {OperationKind::kBrightness, OperationKind::kContrast,
-                                      OperationKind::kSaturation, OperationKind::kHue};
-  std::array<uint32_t, 4> order = {0, 1, 2, 3};
-  for (uint32_t i = 3; i > 0; --i) std::swap(order[i], order[RandomBelow(random(i), i + 1)]);
-  for (const uint32_t i : order) {
-    const auto [low, high] = step.values[i];
-    if (low == high && low == (i == 3 ? 0 : 1)) continue;  // no change
-    Operation made{kKinds[i]};
-    made.values[0] = RandomBetween(random(4 + i), low, high);
-    program.operations.push_back(made);
-  }
-}
-
-// torchvision/transforms/v2/_augment.py, RandomErasing.make_params.
-void DrawErase(const PlanStep& step, const StepRandom& random, uint32_t width, uint32_t height,
-               SampleProgram& program) {
-  constexpr uint32_t kTries = 10;
-  const double area = static_cast<double>(uint64_t{width} * height);
-  const double low = std::log(step.values[1].low), high = std::log(step.values[1].high);
-  for (uint32_t i = 0; i < kTries; ++i) {
-    const uint32_t n = 8 + 4 * i;
-    const double target = area * RandomBetween(random(n), step.values[0].low, step.values[0].high);
-    const double ratio = PortableExp(RandomBetween(random(n + 1), low, high));
-    const double h = RoundHalfEven(std::sqrt(target * ratio));
-    const double w = RoundHalfEven(std::sqrt(target / ratio));
-    if (w < 1 || h < 1 || w >= width || h >= height) continue;
-    Operation made{OperationKind::kErase};
-    made.values = {double(RandomBelow(random(n + 3), width - static_cast<uint32_t>(w) + 1)),
-                   double(RandomBelow(random(n + 2), height - static_cast<uint32_t>(h) + 1)), w, h,
-                   step.values[2].low, step.values[3].low, step.values[4].low,
-                   // A number that a double holds, above 0.
-                   step.noise ? static_cast<double>((random(1) >> 12) + 1) : 0};
-    program.operations.push_back(made);
-    return;
-  }
-}
-
-void DrawPolicy(const PlanStep& step, const StepRandom& random, uint32_t width, uint32_t height,
-                SampleProgram& program) {
-  const auto add = [&](PolicySpace space, OperationKind kind, uint32_t bin, uint32_t bins,
-                       uint64_t sign) {
-    const bool negative = IsSigned(kind) && RandomUnit(sign) < 0.5;
-    program.operations.push_back(PolicyOperation(space, kind, bin, bins, negative, width, height));
-  };
-  const std::span<const OperationKind> kinds = PolicyOperations();
-  const auto any = [&](uint64_t number) {
-    return kinds[RandomBelow(number, static_cast<uint32_t>(kinds.size()))];
-  };
-  if (step.kind == StepKind::kRandAugment) {
-    for (uint32_t j = 0; j < step.values[0].low; ++j) {
-      add(PolicySpace::kRandAugment, any(random(8 + 3 * j)),
-          static_cast<uint32_t>(step.values[1].low), static_cast<uint32_t>(step.values[2].low),
-          random(10 + 3 * j));
-    }
-  } else if (step.kind == StepKind::kTrivialAugmentWide) {
-    const auto bins = static_cast<uint32_t>(step.values[0].low);
-    add(PolicySpace::kTrivialAugmentWide, any(random(8)), RandomBelow(random(9), bins), bins,
-        random(10));
-  } else {
-    const std::span<const SubPolicy> policies = SubPolicies(step.policy);
-    const SubPolicy& chosen =
-        policies[RandomBelow(random(8), static_cast<uint32_t>(policies.size()))];
-    for (uint32_t j = 0; j < chosen.choices.size(); ++j) {
-      const PolicyChoice& choice = chosen.choices[j];
-      if (RandomUnit(random(9 + 2 * j)) >= choice.probability) continue;
-      add(PolicySpace::kAutoAugment, choice.kind, choice.bin, 10, random(10 + 2 * j));
-    }
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<PlanStep> PlanStep::Make(const TextCall& call, uint32_t place) {
@@ -345,7 +282,7 @@ absl::StatusOr<PlanStep> PlanStep::Make(const TextCall& call, uint32_t place) {
   for (const StepFacts& facts : kSteps) {
     if (facts.name != call.name) continue;
     step.kind = facts.kind;
-    if (step.kind == StepKind::kErase) step.probability = 0.5;
+    step.probability = ProbabilityOf(step.kind);
     RETURN_IF_ERROR(TakeStepValues(call, facts, step));
     return step;
   }
@@ -375,6 +312,7 @@ std::string PlanStep::ToText() const {
     }
   } else {
     if (kind == StepKind::kAutoAugment) parts.push_back(Word(policy));
+    if (IsNamed(kind)) parts.push_back(own_name);
     for (size_t i = 0; i < facts->count(); ++i) {
       const StepFacts::Parameter& parameter = facts->parameters[i];
       if (values[i] == parameter.fallback) continue;
@@ -385,7 +323,7 @@ std::string PlanStep::ToText() const {
     }
     if (noise) parts.emplace_back("value=random");
   }
-  if (probability != (kind == StepKind::kErase ? 0.5 : 1))
+  if (probability != ProbabilityOf(kind))
     parts.push_back(absl::StrCat("p=", NumberText(probability)));
   if (first_epoch != 0 || last_epoch != kNoLastEpoch)
     parts.push_back(absl::StrCat("epochs=", first_epoch, "..", last_epoch));
@@ -397,24 +335,15 @@ std::string PlanStep::ToText() const {
 
 bool PlanStep::MayWarp() const {
   return kind == StepKind::kRandAugment || kind == StepKind::kTrivialAugmentWide ||
-         kind == StepKind::kAutoAugment || (kind == StepKind::kOperation && IsWarp(operation));
+         kind == StepKind::kAutoAugment || kind == StepKind::kPerspective ||
+         kind == StepKind::kElastic || (kind == StepKind::kOperation && IsWarp(operation));
 }
 
-void PlanStep::Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
-                    SampleProgram& program) const {
-  if (sample.epoch < first_epoch || sample.epoch > last_epoch) return;
-  const StepRandom random(sample, stream);
-  if (probability < 1 && RandomUnit(random(0)) >= probability) return;
-  switch (kind) {
-    case StepKind::kOperation:
-      return DrawOperation(*this, random, program);
-    case StepKind::kColorJitter:
-      return DrawColorJitter(*this, random, program);
-    case StepKind::kErase:
-      return DrawErase(*this, random, width, height, program);
-    default:
-      return DrawPolicy(*this, random, width, height, program);
-  }
+bool PlanStep::MayDo(OperationKind wanted) const {
+  if (wanted == OperationKind::kPerspective) return kind == StepKind::kPerspective;
+  if (wanted == OperationKind::kElastic) return kind == StepKind::kElastic;
+  if (wanted == OperationKind::kOwn) return kind == StepKind::kOwn;
+  return kind == StepKind::kOperation && operation == wanted;
 }
 
 }  // namespace shardpack

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "augment/call_text.h"
 #include "augment/operation.h"
+#include "augment/own_operation.h"
 #include "augment/policies.h"
 #include "augment/program.h"
 #include "images/augment/random_numbers.h"
@@ -30,6 +32,10 @@ enum class StepKind : uint8_t {
   kTrivialAugmentWide,
   kAutoAugment,
   kErase,
+  kPerspective,
+  kElastic,
+  kOwn,
+  kBatch,
 };
 
 // From low to high; equal: always that.
@@ -60,6 +66,9 @@ struct PlanStep {
   std::array<ValueRange, OperationFacts::kMaxParameters> values = {};
   AutoAugmentPolicy policy = AutoAugmentPolicy::kImagenet;
   bool noise = false;  // kErase
+  // kOwn, kBatch. The operation is null until the plan is told of it.
+  std::string own_name = {};
+  std::shared_ptr<const OwnOperation> own = nullptr;
   double probability = 1;
   bool has_probability = false;  // named in the text
   uint64_t first_epoch = 0, last_epoch = kNoLastEpoch;
@@ -69,6 +78,8 @@ struct PlanStep {
   static absl::StatusOr<PlanStep> Make(const TextCall& call, uint32_t place);
   std::string ToText() const;
   bool MayWarp() const;
+  // Whether one of its operations can be this one.
+  bool MayDo(OperationKind kind) const;
   void Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
             SampleProgram& program) const;
 };

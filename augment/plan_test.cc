@@ -45,6 +45,12 @@ TEST(PlanTest, TextIsReadBackAndCanonical) {
       {"augment/1\r\n invert", "augment/1 invert"},
       {"erase(value=random, scale=.1..0.2)", "augment/1 erase(scale=0.1..0.2, value=random)"},
       {"erase(value=7)", "augment/1 erase(red=7, green=7, blue=7)"},
+      {"gaussian_blur(kernel=23, sigma=.1..2, p=.5) median(3..7) clahe(1..4)",
+       "augment/1 gaussian_blur(kernel=23, sigma=0.1..2, p=0.5) median(kernel=3..7) "
+       "clahe(clip=1..4)"},
+      {"perspective perspective(.3, p=1, fill=9)",
+       "augment/1 perspective perspective(distortion=0.3, fill=9, p=1)"},
+      {"elastic(alpha=30..60, bilinear=0)", "augment/1 elastic(alpha=30..60, bilinear=0)"},
       {"invert(stream=7) invert(stream=9)", "augment/1 invert(stream=7) invert(stream=9)"},
   };
   for (const auto& [text, canonical] : cases) {
@@ -73,6 +79,11 @@ TEST(PlanTest, BadTextNamesColumnAndReason) {
       {"erase(value=noise)", "column 7: erase does not take noise"},
       {"invert(stream=1) equalize",
        "column 18: two steps use stream 1, and would draw the same numbers"},
+      {"gaussian_blur(kernel=4, sigma=1)",
+       "column 15: kernel is 4; it is an odd number from 1 to 255"},
+      {"gaussian_blur(3..6, 1)", "column 15: kernel is 3..6; it is an odd number from 1 to 255"},
+      {"perspective(1.5)", "column 13: distortion is 1.5; it is a number from 0 to 1"},
+      {"elastic(sigma=-1)", "column 9: sigma is -1; it is a number from 0 to 100"},
       {"rotate", "column 1: rotate needs degrees"},
       {"erase(0.25)", "column 7: the parameters of erase are named: p=, scale=, ratio=, value="},
       {"erase(value=random, red=9)", "column 1: erase has value=random or levels, not both"},
@@ -100,6 +111,42 @@ TEST(PlanTest, DrawsAreThoseOfTheVersion) {
             "contrast(1.0850835377370025) hue(0.008061354320604465) rotate(-9) "
             "solarize(178.49999696016312) identity rotate(30) erase(30, 31, 132, 54) "
             "rotate(-9.360042200622225)");
+}
+
+// torchvision's RandomPerspective.make_params: each corner within its part of the image.
+TEST(PlanTest, CornersOfPerspectivesAreDrawnAsTorchvisionDoes) {
+  const AugmentPlan plan = Plan("perspective(distortion=0.5, p=1)");
+  SampleProgram program;
+  std::set<double> seen[8];
+  for (uint64_t id = 0; id < 4000; ++id) {
+    plan.Draw({1, 0, id}, 64, 40, program);
+    ASSERT_EQ(program.operations.size(), 1u);
+    for (size_t i = 0; i < 8; ++i) seen[i].insert(program.operations[0].values[i]);
+  }
+  const double least[] = {0, 0, 47, 0, 47, 29, 0, 29}, most[] = {16, 10, 63, 10, 63, 39, 16, 39};
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(*seen[i].begin(), least[i]) << i;
+    EXPECT_EQ(*seen[i].rbegin(), most[i]) << i;
+    EXPECT_EQ(seen[i].size(), static_cast<size_t>(most[i] - least[i]) + 1) << i;
+  }
+  // With the greatest distortion corners may cross, and are then left alone.
+  const AugmentPlan wild = Plan("perspective(1, p=1)");
+  size_t warped = 0;
+  for (uint64_t id = 0; id < 4000; ++id) {
+    wild.Draw({1, 0, id}, 6, 6, program);
+    warped += program.operations.size();
+    for (const Operation& operation : program.operations)
+      EXPECT_TRUE(SourceOf(operation, 6, 6).has_value());
+  }
+  EXPECT_GT(warped, 500u);
+  EXPECT_LT(warped, 2000u);
+}
+
+TEST(PlanTest, KernelsAreOdd) {
+  const AugmentPlan plan = Plan("median(3..7)");
+  std::set<std::string> drawn;
+  for (uint64_t id = 0; id < 200; ++id) drawn.insert(Drawn(plan, {1, 2, id}));
+  EXPECT_EQ(drawn, (std::set<std::string>{"median(3)", "median(5)", "median(7)"}));
 }
 
 TEST(PlanTest, ADrawDependsOnItsArgumentsAlone) {

@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "augment/call_text.h"
+#include "augment/opencv_functions.h"
+#include "augment/opencv_table.h"
 #include "augment/pixel_operations.h"
 #include "formats/io/status_macros.h"
 
@@ -16,6 +18,10 @@ absl::StatusOr<Operation> OperationOf(const TextCall& call) {
     return CallReader::ErrorAt(
         call.column, absl::StrCat("no operation is called ", std::string(call.name),
                                   "; the nearest is ", std::string(NearestOperation(call.name))));
+  }
+  if (*kind == OperationKind::kOwn) {
+    return CallReader::ErrorAt(call.column,
+                               "an operation of your own is applied by the plan that has it");
   }
   std::array<double, OperationFacts::kMaxParameters> values = {};
   size_t count = 0;
@@ -30,6 +36,24 @@ absl::StatusOr<Operation> OperationOf(const TextCall& call) {
   absl::StatusOr<Operation> made = Operation::Make(*kind, std::span(values.data(), count));
   if (!made.ok()) return CallReader::ErrorAt(call.column, std::string(made.status().message()));
   return made;
+}
+
+absl::Status ApplyByOpenCv(const Operation& operation, const EditablePixels& image) {
+  if (image.width < 3 || image.height < 3) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const OpenCvFunctions* const opencv, OpenCv());
+  const OpenCvPixels pixels = {image.pixels, image.width, image.height, image.channels,
+                               image.stride_bytes};
+  const double value = operation.values[0], second = operation.values[1];
+  const char* why = nullptr;
+  if (operation.kind == OperationKind::kGaussianBlur) {
+    why = opencv->gaussian_blur(pixels, static_cast<uint32_t>(value), second);
+  } else if (operation.kind == OperationKind::kMedian) {
+    why = opencv->median(pixels, static_cast<uint32_t>(value));
+  } else {
+    why = opencv->clahe(pixels, value, static_cast<uint32_t>(second));
+  }
+  if (why == nullptr) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(operation.ToText(), ": OpenCV: ", why));
 }
 
 }  // namespace
@@ -51,8 +75,14 @@ absl::StatusOr<SampleProgram> SampleProgram::Parse(std::string_view text) {
 
 std::string SampleProgram::ToText() const {
   std::string text;
-  for (const Operation& operation : operations)
-    absl::StrAppend(&text, text.empty() ? "" : " ", operation.ToText());
+  for (const Operation& operation : operations) {
+    absl::StrAppend(&text, text.empty() ? "" : " ");
+    if (operation.kind == OperationKind::kOwn) {
+      absl::StrAppend(&text, "own(", own[static_cast<size_t>(operation.values[0])].name, ")");
+    } else {
+      absl::StrAppend(&text, operation.ToText());
+    }
+  }
   return text;
 }
 
@@ -62,6 +92,49 @@ SampleProgram SampleProgram::Warps() const {
     if (IsWarp(operation.kind)) warps.operations.push_back(operation);
   }
   return warps;
+}
+
+absl::Status ProgramRunner::ApplyOne(const SampleProgram& program, const Operation& operation,
+                                     const EditablePixels& image) {
+  const double value = operation.values[0];
+  switch (operation.kind) {
+    case OperationKind::kSaturation:
+      if (image.channels == 3) Saturate(value, image);
+      return absl::OkStatus();
+    case OperationKind::kHue:
+      if (image.channels == 3) TurnHue(value, image);
+      return absl::OkStatus();
+    case OperationKind::kGrayscale:
+      if (image.channels == 3) MakeGray(image);
+      return absl::OkStatus();
+    case OperationKind::kFlipHorizontal:
+      FlipHorizontally(image);
+      return absl::OkStatus();
+    case OperationKind::kFlipVertical:
+      FlipVertically(image);
+      return absl::OkStatus();
+    case OperationKind::kErase:
+      Erase(operation, image);
+      return absl::OkStatus();
+    case OperationKind::kOwn:
+      return RunOwn(program.own[static_cast<size_t>(value)], image);
+    case OperationKind::kGaussianBlur:
+    case OperationKind::kMedian:
+    case OperationKind::kClahe:
+      return ApplyByOpenCv(operation, image);
+    default:
+      break;
+  }
+  // What reads neighbours or other places needs the pixels as they were.
+  const size_t row_bytes = size_t{image.width} * image.channels;
+  if (!copy_.Reserve(row_bytes * image.height))
+    return absl::ResourceExhaustedError("no memory for a copy of an image");
+  for (uint32_t y = 0; y < image.height; ++y)
+    std::memcpy(copy_.data() + y * row_bytes, image.Row(y), row_bytes);
+  const PixelView from{copy_.data(), image.width, image.height, image.channels, row_bytes};
+  if (operation.kind != OperationKind::kSharpness) return Warp(operation, from, field_, image);
+  Sharpen(value, from, image);
+  return absl::OkStatus();
 }
 
 absl::Status ProgramRunner::Apply(const SampleProgram& program, const EditablePixels& image) {
@@ -80,41 +153,7 @@ absl::Status ProgramRunner::Apply(const SampleProgram& program, const EditablePi
       continue;
     }
     flush();
-    const double value = operation.values[0];
-    switch (operation.kind) {
-      case OperationKind::kSaturation:
-        if (image.channels == 3) Saturate(value, image);
-        continue;
-      case OperationKind::kHue:
-        if (image.channels == 3) TurnHue(value, image);
-        continue;
-      case OperationKind::kGrayscale:
-        if (image.channels == 3) MakeGray(image);
-        continue;
-      case OperationKind::kFlipHorizontal:
-        FlipHorizontally(image);
-        continue;
-      case OperationKind::kFlipVertical:
-        FlipVertically(image);
-        continue;
-      case OperationKind::kErase:
-        Erase(operation, image);
-        continue;
-      default:
-        break;
-    }
-    // What reads neighbours or other places needs the pixels as they were.
-    const size_t row_bytes = size_t{image.width} * image.channels;
-    if (!copy_.Reserve(row_bytes * image.height))
-      return absl::ResourceExhaustedError("no memory for a copy of an image");
-    for (uint32_t y = 0; y < image.height; ++y)
-      std::memcpy(copy_.data() + y * row_bytes, image.Row(y), row_bytes);
-    const PixelView from{copy_.data(), image.width, image.height, image.channels, row_bytes};
-    if (operation.kind == OperationKind::kSharpness) {
-      Sharpen(value, from, image);
-    } else {
-      Warp(operation, from, image);
-    }
+    RETURN_IF_ERROR(ApplyOne(program, operation, image));
   }
   flush();
   return absl::OkStatus();

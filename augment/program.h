@@ -7,25 +7,33 @@
 //
 // Apply changes the pixels in place. Operations that are tables of levels are joined and applied
 // once; the result is that of one step after another. Channels: 1 or 3; saturation, hue and
-// grayscale leave gray images as they are. Sharpness leaves images with a side below 3 as they are.
+// grayscale leave gray images as they are. Sharpness, blurs, perspective and elastic leave images
+// with a side below 3 as they are.
 //
 // Lifetime: a program is a plain value; the runner keeps its buffers from call to call.
 // Thread-safety: programs are values; one runner for each thread.
 // Errors: InvalidArgument for text that is not a program, naming the column; ResourceExhausted
-// beyond kMaxOperations, or when out of memory.
+// beyond kMaxOperations, or when out of memory; FailedPrecondition without OpenCV
+// (opencv_functions.h) where an operation is its; InvalidArgument for corners of a perspective that
+// no image of this size has. Operations of users: DataLoss.
 #ifndef SHARDPACK_AUGMENT_PROGRAM_H_
 #define SHARDPACK_AUGMENT_PROGRAM_H_
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "augment/editable_pixels.h"
+#include "augment/elastic_field.h"
 #include "augment/operation.h"
+#include "augment/own_operation.h"
 #include "images/pixels/pixels.h"
 
 namespace shardpack {
@@ -34,6 +42,7 @@ struct SampleProgram {
   static constexpr size_t kMaxOperations = 512;
 
   absl::InlinedVector<Operation, 8> operations;
+  std::vector<OwnDraw> own = {};  // those of users among them, which their text names
 
   static absl::StatusOr<SampleProgram> Parse(std::string_view text);
   std::string ToText() const;  // empty if there are no operations
@@ -43,33 +52,30 @@ struct SampleProgram {
   friend bool operator==(const SampleProgram&, const SampleProgram&) = default;
 };
 
-// Pixels that may be changed: 8 bits, interleaved, rows top to bottom.
-struct EditablePixels {
-  uint8_t* pixels = nullptr;
-  uint32_t width = 0, height = 0;
-  uint32_t channels = 3;
-  size_t stride_bytes = 0;
-
-  uint8_t* Row(uint32_t y) const { return pixels + y * stride_bytes; }
-  PixelView view() const { return {pixels, width, height, channels, stride_bytes}; }
-};
-
-// Where a warp's result takes its pixels: x' = m[0] x + m[1] y + m[2], y' = m[3] x + m[4] y + m[5],
-// in pixels from the image's upper left corner; a pixel's centre lies at .5.
-std::array<double, 6> SourceOf(const Operation& warp, uint32_t width, uint32_t height);
+// Where a warp's result takes its pixels: row by row a matrix of (x, y, 1), whose third result
+// divides the others, in pixels from the image's upper left corner; a pixel's centre lies at .5.
+using WarpMatrix = std::array<double, 9>;
+// nullopt: an elastic warp, which is no such map, and corners of a perspective that are no convex
+// quadrilateral, or whose horizon lies in the image.
+std::optional<WarpMatrix> SourceOf(const Operation& warp, uint32_t width, uint32_t height);
 
 // The label map of a warped image: each label is that of the pixel that the image takes there, and
 // `ignore` outside. Rows have no gaps; the maps do not overlap. Label is uint8_t or uint16_t.
+// InvalidArgument: no SourceOf. `field` keeps its memory.
 template <typename Label>
-void WarpLabels(const Operation& warp, const Label* from, uint32_t width, uint32_t height,
-                Label ignore, Label* to);
+absl::Status WarpLabels(const Operation& warp, const Label* from, uint32_t width, uint32_t height,
+                        Label ignore, ElasticField& field, Label* to);
 
 class ProgramRunner {
  public:
   absl::Status Apply(const SampleProgram& program, const EditablePixels& image);
 
  private:
+  absl::Status ApplyOne(const SampleProgram& program, const Operation& operation,
+                        const EditablePixels& image);
+
   PixelBuffer copy_;
+  ElasticField field_;
 };
 
 }  // namespace shardpack

@@ -79,7 +79,9 @@ TEST(ProgramTest, TextIsReadBack) {
   for (const char* text :
        {"", "identity", "rotate(-9) equalize", "gamma(0.8, 1.2)", "rotate(9, 1)", "rotate(9, 0, 7)",
         "erase(3, 2, 5, 4, 10, 20, 30)", "erase(0, 0, 1, 1, 0, 0, 0, 9007199254740991)",
-        "affine(3, 1, 2, 1.5)", "hue(-0.1) posterize(3) translate_x(-12)"}) {
+        "affine(3, 1, 2, 1.5)", "hue(-0.1) posterize(3) translate_x(-12)",
+        "perspective(0, 0, 9, 1, 9, 9, 0, 8)", "perspective(0, 0, 9, 1, 9, 9, 0, 8, 0, 7)",
+        "elastic(50, 5, 77)", "gaussian_blur(23, 1.25) median(5) clahe(4) clahe(2, 4)"}) {
     const auto program = SampleProgram::Parse(text);
     ASSERT_TRUE(program.ok()) << program.status();
     EXPECT_EQ(program->ToText(), text);
@@ -93,6 +95,11 @@ TEST(ProgramTest, BadTextNamesColumnAndReason) {
       {"invert rotate", "column 8: rotate needs degrees"},
       {"hue(0.7)", "column 1: hue: turn is 0.7; it is a number from -0.5 to 0.5"},
       {"posterize(2.5)", "column 1: posterize: bits is 2.5; it is a whole number from 0 to 8"},
+      {"gaussian_blur(4, 1)",
+       "column 1: gaussian_blur: kernel is 4; it is an odd number from 1 to 255"},
+      {"gaussian_blur(3, 0)",
+       "column 1: gaussian_blur: sigma is 0; it is a number from 0.01 to 100"},
+      {"median(2)", "column 1: median: kernel is 2; it is an odd number from 1 to 255"},
       {"invert(1)", "column 1: invert has 0 parameters, not 1"},
       {"rotate(1", "column 9: the text ends where ',' or ')' is expected"},
       {"rotate(x)", "column 8: a program's parameters are plain numbers"},
@@ -126,6 +133,10 @@ TEST(ProgramTest, IdentityParametersChangeNothing) {
                              "translate_x(0)",
                              "affine(0)",
                              "affine(0, 0, 0, 1, 0, 0, 1)",
+                             "perspective(0, 0, 69, 0, 69, 32, 0, 32)",
+                             "perspective(0, 0, 69, 0, 69, 32, 0, 32, 0)",
+                             "elastic(0, 5, 7)",
+                             "elastic(0, 0, 7, 0)",
                              "invert invert",
                              "flip_vertical flip_vertical",
                              "flip_horizontal flip_horizontal",
@@ -153,18 +164,22 @@ TEST(ProgramTest, JoinedTablesEqualSingleSteps) {
 // A marked pixel ends where the inverse of SourceOf says.
 TEST(ProgramTest, AMarkedPixelIsWhereTheWarpSays) {
   TestImage image(64, 48, 1);
-  for (const char* text : {"rotate(23)", "shear_x(0.4)", "shear_y(-0.3)", "translate_x(-9)",
-                           "translate_y(5)", "affine(12, 3, -4, 1.4, 8, -3)"}) {
+  for (const char* text :
+       {"rotate(23)", "shear_x(0.4)", "shear_y(-0.3)", "translate_x(-9)", "translate_y(5)",
+        "affine(12, 3, -4, 1.4, 8, -3)", "perspective(5, 3, 60, 9, 50, 40, 9, 47, 0)"}) {
     std::fill(image.bytes.begin(), image.bytes.end(), uint8_t{0});
     for (uint32_t y = 19; y < 22; ++y) std::fill_n(image.At(29, y), 3, uint8_t{255});
     const std::vector<uint8_t> made = Applied(text, image);
-    const std::array<double, 6> m =
+    const auto source =
         SourceOf(SampleProgram::Parse(text)->operations[0], image.width, image.height);
+    ASSERT_TRUE(source.has_value()) << text;
+    const WarpMatrix& m = *source;
     size_t marked = 0;
     for (uint32_t y = 0; y < image.height; ++y) {
       for (uint32_t x = 0; x < image.width; ++x) {
-        const double sx = m[0] * (x + 0.5) + m[1] * (y + 0.5) + m[2];
-        const double sy = m[3] * (x + 0.5) + m[4] * (y + 0.5) + m[5];
+        const double scale = m[6] * (x + 0.5) + m[7] * (y + 0.5) + m[8];
+        const double sx = (m[0] * (x + 0.5) + m[1] * (y + 0.5) + m[2]) / scale;
+        const double sy = (m[3] * (x + 0.5) + m[4] * (y + 0.5) + m[5]) / scale;
         const bool inside = sx >= 29 && sx < 32 && sy >= 19 && sy < 22;
         EXPECT_EQ(made[y * image.width + x] == 255, inside) << text << " at " << x << ", " << y;
         marked += inside ? 1 : 0;
@@ -186,17 +201,23 @@ TEST(ProgramTest, BilinearBlendsWithTheFillOutside) {
 TEST(ProgramTest, LabelsAreWarpedLikePixels) {
   const TestImage image(61, 47, 1);
   for (const char* text : {"rotate(-29.5", "shear_x(0.3", "shear_y(0.25", "translate_x(-9",
-                           "affine(30, 3, -4, 1.25, 10, -5", "affine(0, 0, 0, 0.01, 80, 80"}) {
+                           "affine(30, 3, -4, 1.25, 10, -5", "affine(0, 0, 0, 0.01, 80, 80",
+                           "perspective(5, 3, 60, 9, 50, 40, 9, 46", "elastic(60, 3, 9"}) {
     const std::string nearest = std::string(text) + ", 0, 255)";
     const auto program = SampleProgram::Parse(nearest);
     ASSERT_TRUE(program.ok()) << program.status();
     const std::vector<uint8_t> wanted = Applied(nearest, image);
     std::vector<uint8_t> labels(wanted.size());
-    WarpLabels<uint8_t>(program->operations[0], image.bytes.data(), 61, 47, 255, labels.data());
+    ElasticField field;
+    ASSERT_TRUE(WarpLabels<uint8_t>(program->operations[0], image.bytes.data(), 61, 47, 255, field,
+                                    labels.data())
+                    .ok());
     EXPECT_EQ(labels, wanted) << text;
     const std::vector<uint16_t> wide(image.bytes.begin(), image.bytes.end());
     std::vector<uint16_t> warped(wide.size());
-    WarpLabels<uint16_t>(program->operations[0], wide.data(), 61, 47, 255, warped.data());
+    ASSERT_TRUE(
+        WarpLabels<uint16_t>(program->operations[0], wide.data(), 61, 47, 255, field, warped.data())
+            .ok());
     EXPECT_TRUE(std::equal(warped.begin(), warped.end(), wanted.begin())) << text;
   }
 }
@@ -204,6 +225,73 @@ TEST(ProgramTest, LabelsAreWarpedLikePixels) {
 TEST(ProgramTest, GrayImagesKeepTheirColours) {
   const TestImage image(20, 20, 1);
   EXPECT_EQ(Applied("saturation(0.2) hue(0.3) grayscale", image), image.bytes);
+}
+
+// torchvision's _get_perspective_coeffs of these corners for 64 x 48, divided by the last number.
+TEST(ProgramTest, ThePerspectiveIsThatOfTorchvision) {
+  const auto program = SampleProgram::Parse("perspective(5, 3, 60, 9, 50, 40, 9, 47)");
+  const auto made = SourceOf(program->operations[0], 64, 48);
+  ASSERT_TRUE(made.has_value());
+  const double corners[4][4] = {{5, 3, 0, 0}, {60, 9, 63, 0}, {50, 40, 63, 47}, {9, 47, 0, 47}};
+  for (const auto& [x, y, wanted_x, wanted_y] : corners) {
+    const WarpMatrix& m = *made;
+    const double scale = m[6] * x + m[7] * y + m[8];
+    EXPECT_GT(scale, 0);
+    EXPECT_NEAR((m[0] * x + m[1] * y + m[2]) / scale, wanted_x, 1e-9);
+    EXPECT_NEAR((m[3] * x + m[4] * y + m[5]) / scale, wanted_y, 1e-9);
+  }
+}
+
+// Crossed, mirrored, in one line, with a horizon in the image.
+TEST(ProgramTest, CornersThatAreNoQuadrilateralAreRefused) {
+  TestImage image(64, 48);
+  const TestImage before = image;
+  ElasticField field;
+  std::vector<uint8_t> labels(64 * 48);
+  for (const char* text :
+       {"perspective(63, 0, 0, 0, 63, 47, 0, 47)", "perspective(63, 0, 0, 0, 0, 47, 63, 47)",
+        "perspective(0, 0, 10, 10, 20, 20, 0, 47)", "perspective(0, 0, 0, 0, 63, 47, 0, 47)",
+        "perspective(31, 23, 32, 23, 70000, 47, -70000, 47)"}) {
+    const auto program = SampleProgram::Parse(text);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const absl::Status done = ProgramRunner().Apply(*program, image.edit());
+    EXPECT_EQ(done.code(), absl::StatusCode::kInvalidArgument) << text;
+    EXPECT_EQ(done.message(),
+              std::string(text) + ": no image of 64 x 48 has these corners, clockwise");
+    EXPECT_EQ(image.bytes, before.bytes) << text;
+    EXPECT_FALSE(WarpLabels<uint8_t>(program->operations[0], image.bytes.data(), 64, 48, 255, field,
+                                     labels.data())
+                     .ok())
+        << text;
+  }
+}
+
+TEST(ProgramTest, AnElasticWarpDependsOnItsSeedAlone) {
+  const TestImage image(40, 31);
+  EXPECT_EQ(Applied("elastic(50, 5, 1)", image), Applied("elastic(50, 5, 1)", image));
+  EXPECT_NE(Applied("elastic(50, 5, 1)", image), Applied("elastic(50, 5, 2)", image));
+  // A field of one sigma after another of another size.
+  ElasticField field, fresh;
+  ASSERT_TRUE(field.Make(50, 9, 1, 64, 64) && field.Make(30, 4, 2, 20, 10));
+  ASSERT_TRUE(fresh.Make(30, 4, 2, 20, 10));
+  EXPECT_TRUE(std::equal(field.Dx(0), field.Dx(0) + 200, fresh.Dx(0)));
+  EXPECT_TRUE(std::equal(field.Dy(0), field.Dy(0) + 200, fresh.Dy(0)));
+}
+
+// Saved runs depend on it, on every processor.
+TEST(ProgramTest, TheElasticFieldIsThatOfTheVersion) {
+  ElasticField field;
+  ASSERT_TRUE(field.Make(50, 2, 7, 24, 16));
+  EXPECT_EQ(field.Dx(3)[5], -0x1.e4aadap-4f);
+  EXPECT_EQ(field.Dy(15)[23], 0x1.57003cp-2f);
+}
+
+TEST(ProgramTest, SmallImagesAreNotWarped) {
+  for (const auto& [w, h] : {std::pair(2u, 9u), std::pair(9u, 2u), std::pair(1u, 1u)}) {
+    const TestImage image(w, h);
+    for (const char* text : {"perspective(1, 1, 2, 0, 2, 2, 0, 2)", "elastic(50, 1, 3)"})
+      EXPECT_EQ(Applied(text, image), image.bytes) << text;
+  }
 }
 
 TEST(ProgramTest, SmallImagesAreNotSharpened) {
@@ -232,6 +320,7 @@ TEST(ProgramTest, BytesBetweenRowsStay) {
   ProgramRunner runner;
   const auto program = SampleProgram::Parse(
       "saturation(1.5) hue(0.2) grayscale equalize sharpness(2) rotate(20) rotate(5, 1) "
+      "perspective(5, 1, 60, 0, 69, 8, 2, 7) elastic(20, 1, 4) elastic(20, 1, 4, 0) "
       "flip_vertical flip_horizontal erase(1, 1, 99, 99)");
   ASSERT_TRUE(runner.Apply(*program, {bytes.data(), kWidth, kHeight, 3, kStride}).ok());
   for (uint32_t y = 0; y < kHeight; ++y) {

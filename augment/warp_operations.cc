@@ -3,41 +3,28 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <numbers>
+#include <optional>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "augment/elastic_field.h"
 #include "augment/pixel_operations.h"
+#include "augment/program.h"
 #include "images/augment/random_numbers.h"
 
 namespace shardpack {
 namespace {
 
-double Radians(double degrees) { return degrees * (std::numbers::pi / 180); }
-
-// torchvision's _get_inverse_affine_matrix about the image's centre.
-std::array<double, 6> InverseAffine(double degrees, double dx, double dy, double scale,
-                                    double shear_x, double shear_y, double center_x,
-                                    double center_y) {
-  const double rotation = Radians(degrees), sx = Radians(shear_x), sy = Radians(shear_y);
-  const double a = std::cos(rotation - sy) / std::cos(sy);
-  const double b = -a * std::tan(sx) - std::sin(rotation);
-  const double c = std::sin(rotation - sy) / std::cos(sy);
-  const double d = -c * std::tan(sx) + std::cos(rotation);
-  std::array<double, 6> m = {d / scale, -b / scale, 0, -c / scale, a / scale, 0};
-  m[2] = center_x - m[0] * (center_x + dx) - m[1] * (center_y + dy);
-  m[5] = center_y - m[3] * (center_x + dx) - m[4] * (center_y + dy);
-  return m;
-}
-
 // Positions along a row advance in units of 2^-32 pixels from where the row begins in double. The
 // limits of operation.cc keep them below 2^31 pixels: a matrix has entries below 3,400, and images
 // and shifts at most 131,070 pixels.
 constexpr double kOne = 0x1p32;
-struct RowWalk {
+struct AffineWalk {
   int64_t x, y;
   const int64_t step_x, step_y;
 
-  RowWalk(const std::array<double, 6>& m, uint32_t row, double shift)
+  AffineWalk(const WarpMatrix& m, uint32_t row, double shift)
       : x(std::llrint((m[0] * 0.5 + m[1] * (row + 0.5) + m[2] - shift) * kOne)),
         y(std::llrint((m[3] * 0.5 + m[4] * (row + 0.5) + m[5] - shift) * kOne)),
         step_x(std::llrint(m[0] * kOne)),
@@ -48,13 +35,69 @@ struct RowWalk {
   }
 };
 
-// `take(in place, out place)` and `fill(out place)` for each pixel of the result.
-template <typename Take, typename Fill>
-void WalkNearest(const std::array<double, 6>& m, uint32_t width, uint32_t height, const Take& take,
+// Each position by a division of its own. Those far outside, and behind the horizon, become one
+// that is outside.
+class PerspectiveWalk {
+ public:
+  int64_t x = 0, y = 0;
+
+  PerspectiveWalk(const WarpMatrix& m, uint32_t row, double shift)
+      : m_(m), row_(row + 0.5), shift_(shift) {
+    Find();
+  }
+  void Advance() {
+    column_ += 1;
+    Find();
+  }
+
+ private:
+  void Find() {
+    const double scale = m_[6] * column_ + m_[7] * row_ + m_[8];
+    const double px = (m_[0] * column_ + m_[1] * row_ + m_[2]) / scale - shift_;
+    const double py = (m_[3] * column_ + m_[4] * row_ + m_[5]) / scale - shift_;
+    const bool near = scale > 0 && std::abs(px) < kFar && std::abs(py) < kFar;
+    x = std::llrint((near ? px : -kFar) * kOne);
+    y = std::llrint((near ? py : -kFar) * kOne);
+  }
+
+  static constexpr double kFar = 0x1p20;
+  const WarpMatrix& m_;
+  double column_ = 0.5;
+  const double row_, shift_;
+};
+
+class ElasticWalk {
+ public:
+  int64_t x = 0, y = 0;
+
+  ElasticWalk(const ElasticField& field, uint32_t row, double shift)
+      : dx_(field.Dx(row)), dy_(field.Dy(row)), row_(row + 0.5 - shift), shift_(shift) {
+    Find();
+  }
+  void Advance() {
+    ++column_;
+    Find();
+  }
+
+ private:
+  void Find() {
+    x = std::llrint((column_ + 0.5 - shift_ + dx_[column_]) * kOne);
+    y = std::llrint((row_ + dy_[column_]) * kOne);
+  }
+
+  const float *const dx_, *const dy_;
+  uint32_t column_ = 0;
+  const double row_, shift_;
+};
+
+// `take(in place, out place)` and `fill(out place)` for each pixel of the result; `walk_of(row)`
+// starts in a row.
+template <typename WalkOf, typename Take, typename Fill>
+void WalkNearest(const WalkOf& walk_of, uint32_t width, uint32_t height, const Take& take,
                  const Fill& fill) {
   for (uint32_t y = 0; y < height; ++y) {
-    RowWalk walk(m, y, 0);
-    for (uint32_t x = 0; x < width; ++x, walk.Advance()) {
+    auto walk = walk_of(y, 0);
+    for (uint32_t x = 0;;) {
       // Negative positions are large numbers here.
       const auto px = static_cast<uint64_t>(walk.x >> 32), py = static_cast<uint64_t>(walk.y >> 32);
       if (px < width && py < height) {
@@ -62,15 +105,17 @@ void WalkNearest(const std::array<double, 6>& m, uint32_t width, uint32_t height
       } else {
         fill(x, y);
       }
+      if (++x == width) break;
+      walk.Advance();
     }
   }
 }
 
-template <uint32_t kChannels>
-void WarpNearest(const std::array<double, 6>& m, uint8_t fill, const PixelView& from,
+template <uint32_t kChannels, typename WalkOf>
+void WarpNearest(const WalkOf& walk_of, uint8_t fill, const PixelView& from,
                  const EditablePixels& image) {
   WalkNearest(
-      m, from.width, from.height,
+      walk_of, from.width, from.height,
       [&](uint32_t px, uint32_t py, uint32_t x, uint32_t y) {
         const uint8_t* const in = from.Row(py) + size_t{px} * kChannels;
         uint8_t* const out = image.Row(y) + size_t{x} * kChannels;
@@ -83,88 +128,127 @@ void WarpNearest(const std::array<double, 6>& m, uint8_t fill, const PixelView& 
 
 // The four pixels around a position with weights of 8 bits; those outside have the fill's value.
 template <uint32_t kChannels>
-void WarpBilinear(const std::array<double, 6>& m, uint8_t fill, const PixelView& from,
+void Blend(int64_t at_x, int64_t at_y, int64_t width, int64_t height, uint8_t fill,
+           const PixelView& from, uint8_t* out) {
+  // Rounded to the nearest of 256 places between two pixels.
+  const int64_t fx = (at_x + (1 << 23)) >> 24, fy = (at_y + (1 << 23)) >> 24;
+  const int64_t px = fx >> 8, py = fy >> 8;
+  const auto wx = static_cast<uint32_t>(fx & 255), wy = static_cast<uint32_t>(fy & 255);
+  if (px < -1 || py < -1 || px >= width || py >= height) {
+    for (uint32_t c = 0; c < kChannels; ++c) out[c] = fill;
+    return;
+  }
+  const bool left = px >= 0, right = px + 1 < width, upper = py >= 0, lower = py + 1 < height;
+  const auto level = [&](bool inside, int64_t x, int64_t y, uint32_t c) -> uint32_t {
+    if (!inside) return fill;
+    return from.Row(static_cast<uint32_t>(y))[static_cast<size_t>(x) * kChannels + c];
+  };
+  for (uint32_t c = 0; c < kChannels; ++c) {
+    const uint32_t a = level(left && upper, px, py, c);
+    const uint32_t b = level(right && upper, px + 1, py, c);
+    const uint32_t d = level(left && lower, px, py + 1, c);
+    const uint32_t e = level(right && lower, px + 1, py + 1, c);
+    const uint32_t top = a * (256 - wx) + b * wx, bottom = d * (256 - wx) + e * wx;
+    out[c] = static_cast<uint8_t>((top * (256 - wy) + bottom * wy + (1 << 15)) >> 16);
+  }
+}
+
+template <uint32_t kChannels, typename WalkOf>
+void WarpBilinear(const WalkOf& walk_of, uint8_t fill, const PixelView& from,
                   const EditablePixels& image) {
   const int64_t width = from.width, height = from.height;
   for (uint32_t y = 0; y < image.height; ++y) {
     uint8_t* out = image.Row(y);
-    RowWalk walk(m, y, 0.5);
-    for (uint32_t x = 0; x < image.width; ++x, out += kChannels, walk.Advance()) {
-      // Rounded to the nearest of 256 places between two pixels.
-      const int64_t fx = (walk.x + (1 << 23)) >> 24, fy = (walk.y + (1 << 23)) >> 24;
-      const int64_t px = fx >> 8, py = fy >> 8;
-      const auto wx = static_cast<uint32_t>(fx & 255), wy = static_cast<uint32_t>(fy & 255);
-      if (px < -1 || py < -1 || px >= width || py >= height) {
-        for (uint32_t c = 0; c < kChannels; ++c) out[c] = fill;
-        continue;
-      }
-      const bool left = px >= 0, right = px + 1 < width, upper = py >= 0, lower = py + 1 < height;
-      const auto level = [&](bool inside, int64_t at_x, int64_t at_y, uint32_t c) -> uint32_t {
-        if (!inside) return fill;
-        return from.Row(static_cast<uint32_t>(at_y))[static_cast<size_t>(at_x) * kChannels + c];
-      };
-      for (uint32_t c = 0; c < kChannels; ++c) {
-        const uint32_t a = level(left && upper, px, py, c);
-        const uint32_t b = level(right && upper, px + 1, py, c);
-        const uint32_t d = level(left && lower, px, py + 1, c);
-        const uint32_t e = level(right && lower, px + 1, py + 1, c);
-        const uint32_t top = a * (256 - wx) + b * wx, bottom = d * (256 - wx) + e * wx;
-        out[c] = static_cast<uint8_t>((top * (256 - wy) + bottom * wy + (1 << 15)) >> 16);
-      }
+    auto walk = walk_of(y, 0.5);
+    for (uint32_t x = 0;; out += kChannels) {
+      Blend<kChannels>(walk.x, walk.y, width, height, fill, from, out);
+      if (++x == image.width) break;
+      walk.Advance();
     }
   }
 }
 
-}  // namespace
-
-std::array<double, 6> SourceOf(const Operation& warp, uint32_t width, uint32_t height) {
-  const double center_x = width * 0.5, center_y = height * 0.5;
-  const auto& v = warp.values;
-  switch (warp.kind) {
-    case OperationKind::kShearX:
-      return {1, v[0], 0, 0, 1, 0};
-    case OperationKind::kShearY:
-      return {1, 0, 0, v[0], 1, 0};
-    case OperationKind::kTranslateX:
-      return {1, 0, -v[0], 0, 1, 0};
-    case OperationKind::kTranslateY:
-      return {1, 0, 0, 0, 1, -v[0]};
-    case OperationKind::kRotate:
-      return InverseAffine(-std::fmod(v[0], 360), 0, 0, 1, 0, 0, center_x, center_y);
+// The options of a warp stand behind the parameters that say where to.
+size_t OptionsOf(OperationKind kind) {
+  switch (kind) {
     case OperationKind::kAffine:
-      return InverseAffine(std::fmod(v[0], 360), v[1], v[2], v[3], v[4], v[5], center_x, center_y);
-    case OperationKind::kFlipHorizontal:
-      return {-1, 0, double(width), 0, 1, 0};
-    case OperationKind::kFlipVertical:
-      return {1, 0, 0, 0, -1, double(height)};
+      return 6;
+    case OperationKind::kPerspective:
+      return 8;
+    case OperationKind::kElastic:
+      return 3;
     default:
-      return {1, 0, 0, 0, 1, 0};
+      return 1;
   }
 }
 
-void Warp(const Operation& operation, const PixelView& from, const EditablePixels& image) {
-  const std::array<double, 6> source = SourceOf(operation, image.width, image.height);
-  const size_t options = operation.kind == OperationKind::kAffine ? 6 : 1;
+// `work(walk_of)` with the walk of this warp.
+template <typename Work>
+absl::Status WithWalk(const Operation& warp, uint32_t width, uint32_t height, ElasticField& field,
+                      const Work& work) {
+  if (warp.kind == OperationKind::kElastic) {
+    const auto& v = warp.values;
+    if (!field.Make(v[0], v[1], static_cast<uint64_t>(v[2]), width, height))
+      return absl::ResourceExhaustedError("no memory for an elastic warp");
+    work([&](uint32_t row, double shift) { return ElasticWalk(field, row, shift); });
+    return absl::OkStatus();
+  }
+  const std::optional<WarpMatrix> source = SourceOf(warp, width, height);
+  if (!source) {
+    return absl::InvalidArgumentError(absl::StrCat(warp.ToText(), ": no image of ", width, " x ",
+                                                   height, " has these corners, clockwise"));
+  }
+  const WarpMatrix& m = *source;
+  if (warp.kind == OperationKind::kPerspective) {
+    work([&](uint32_t row, double shift) { return PerspectiveWalk(m, row, shift); });
+  } else {
+    work([&](uint32_t row, double shift) { return AffineWalk(m, row, shift); });
+  }
+  return absl::OkStatus();
+}
+
+bool IsTooSmall(const Operation& warp, uint32_t width, uint32_t height) {
+  return warp.kind == OperationKind::kElastic && (width < 3 || height < 3);
+}
+
+}  // namespace
+
+absl::Status Warp(const Operation& operation, const PixelView& from, ElasticField& field,
+                  const EditablePixels& image) {
+  if (IsTooSmall(operation, image.width, image.height)) return absl::OkStatus();
+  const size_t options = OptionsOf(operation.kind);
   const bool bilinear = operation.values[options] != 0;
   const auto fill = static_cast<uint8_t>(operation.values[options + 1]);
-  const auto run = bilinear ? (image.channels == 1 ? WarpBilinear<1> : WarpBilinear<3>)
-                            : (image.channels == 1 ? WarpNearest<1> : WarpNearest<3>);
-  run(source, fill, from, image);
+  return WithWalk(operation, image.width, image.height, field, [&](const auto& walk_of) {
+    if (bilinear) {
+      if (image.channels == 1) return WarpBilinear<1>(walk_of, fill, from, image);
+      return WarpBilinear<3>(walk_of, fill, from, image);
+    }
+    if (image.channels == 1) return WarpNearest<1>(walk_of, fill, from, image);
+    return WarpNearest<3>(walk_of, fill, from, image);
+  });
 }
 
 template <typename Label>
-void WarpLabels(const Operation& warp, const Label* from, uint32_t width, uint32_t height,
-                Label ignore, Label* to) {
-  WalkNearest(
-      SourceOf(warp, width, height), width, height,
-      [&](uint32_t px, uint32_t py, uint32_t x, uint32_t y) {
-        to[size_t{y} * width + x] = from[size_t{py} * width + px];
-      },
-      [&](uint32_t x, uint32_t y) { to[size_t{y} * width + x] = ignore; });
+absl::Status WarpLabels(const Operation& warp, const Label* from, uint32_t width, uint32_t height,
+                        Label ignore, ElasticField& field, Label* to) {
+  if (IsTooSmall(warp, width, height)) {
+    std::copy_n(from, size_t{width} * height, to);
+    return absl::OkStatus();
+  }
+  return WithWalk(warp, width, height, field, [&](const auto& walk_of) {
+    WalkNearest(
+        walk_of, width, height,
+        [&](uint32_t px, uint32_t py, uint32_t x, uint32_t y) {
+          to[size_t{y} * width + x] = from[size_t{py} * width + px];
+        },
+        [&](uint32_t x, uint32_t y) { to[size_t{y} * width + x] = ignore; });
+  });
 }
-template void WarpLabels(const Operation&, const uint8_t*, uint32_t, uint32_t, uint8_t, uint8_t*);
-template void WarpLabels(const Operation&, const uint16_t*, uint32_t, uint32_t, uint16_t,
-                         uint16_t*);
+template absl::Status WarpLabels(const Operation&, const uint8_t*, uint32_t, uint32_t, uint8_t,
+                                 ElasticField&, uint8_t*);
+template absl::Status WarpLabels(const Operation&, const uint16_t*, uint32_t, uint32_t, uint16_t,
+                                 ElasticField&, uint16_t*);
 
 void FlipHorizontally(const EditablePixels& image) {
   for (uint32_t y = 0; y < image.height; ++y) {

@@ -29,7 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (object.mask)
       Check(AreaOf(*object.mask) <= uint64_t{object.mask->height} * object.mask->width);
   }
-  const Affine turn = RotationAbout({20, 30}, static_cast<double>(size % 360));
+  const Projection turn =
+      size % 5 == 0 ? Projection({1, 0.1, 0, 0, 1, 0, 0.003, 0.001, 1})
+                    : Projection(RotationAbout({20, 30}, static_cast<double>(size % 360)));
   const Movement movement = {.source_width = 100,
                              .source_height = 80,
                              .crop = {.box = {10, 5, 70, 60}, .flip = size % 2 == 0},

@@ -1,5 +1,6 @@
 #include "augment/geometry/object_batch.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -29,6 +30,15 @@ std::vector<Ring> MovedRings(const ImageObject& object, const Movement& movement
     if (!moved.empty()) rings.push_back(std::move(moved));
   }
   return rings;
+}
+
+// Of a perspective: at the middle of what the crop shows of the box. Negative: mirrored.
+double AreaScale(const PixelBox& box, const Movement& movement) {
+  const Projection map = movement.map();
+  if (map.affine()) return map.AreaScaleAt({});
+  const PixelBox& crop = movement.crop.box;
+  return map.AreaScaleAt({(std::max(box.left, crop.left) + std::min(box.right, crop.right)) / 2,
+                          (std::max(box.top, crop.top) + std::min(box.bottom, crop.bottom)) / 2});
 }
 
 absl::Status AppendKeypoints(size_t number, const ImageObject& object, const Movement& movement,
@@ -68,9 +78,6 @@ absl::Status CheckObjectOptions(const ObjectOptions& options) {
 absl::StatusOr<MovedObjects> MoveObjects(std::span<const ImageObject> objects,
                                          const Movement& movement, const ObjectOptions& options) {
   MovedObjects moved;
-  const Affine affine = movement.affine();
-  const double determinant = affine.xx * affine.yy - affine.xy * affine.yx;
-  const double scale = std::abs(determinant);
   for (size_t i = 0; i < objects.size(); ++i) {
     const ImageObject& object = objects[i];
     MovedBox box = MoveBox(object.box, movement);
@@ -83,12 +90,13 @@ absl::StatusOr<MovedObjects> MoveObjects(std::span<const ImageObject> objects,
       ++moved.dropped;
       continue;
     }
+    const double scale = AreaScale(object.box, movement);
     AppendBox(box.box, options.format, moved.boxes);
-    moved.areas.push_back(static_cast<float>(object.area * scale));
+    moved.areas.push_back(static_cast<float>(object.area * std::abs(scale)));
     moved.labels.push_back(object.label);
     moved.crowds.push_back(object.crowd ? 1 : 0);
     moved.keep.push_back(static_cast<uint32_t>(i));
-    RETURN_IF_ERROR(AppendKeypoints(i, object, movement, determinant < 0, options, moved));
+    RETURN_IF_ERROR(AppendKeypoints(i, object, movement, scale < 0, options, moved));
     if (!options.polygons) continue;
     moved.rings.push_back(static_cast<uint32_t>(rings.size()));
     for (const Ring& ring : rings) {

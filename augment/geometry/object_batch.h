@@ -43,7 +43,7 @@ absl::Status CheckObjectOptions(const ObjectOptions& options);
 // Those of one image.
 struct MovedObjects {
   std::vector<float> boxes;      // four each
-  std::vector<float> areas;      // of the object in the source, scaled as the crop is
+  std::vector<float> areas;      // of the object in the source, scaled as its place is
   std::vector<int64_t> labels;   // -1: none
   std::vector<uint8_t> crowds;   // 1: a group that was not told apart
   std::vector<uint32_t> keep;    // position in the JSON

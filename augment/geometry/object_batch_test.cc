@@ -78,7 +78,7 @@ TEST(MoveObjects, Options) {
   EXPECT_THAT(MoveObjects(objects, upright, options)->keypoints,
               ElementsAre(19.5, 19.5, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0));
   // A warp that mirrors swaps them too, and mirrored twice nothing is swapped.
-  const Affine mirror = AffineOfFlip(upright.width);
+  const Projection mirror(AffineOfFlip(upright.width));
   upright.warps = std::span(&mirror, 1);
   EXPECT_EQ(MoveObjects(objects, upright, options)->keypoints,
             MoveObjects(objects, LeftHalf(), options)->keypoints);

@@ -24,9 +24,10 @@ double Share(const PixelBox& part, const PixelBox& whole) {
 }
 
 // The hull of the mapped corners.
-PixelBox Mapped(const PixelBox& box, const Affine& affine) {
-  const Point corners[] = {affine({box.left, box.top}), affine({box.right, box.top}),
-                           affine({box.right, box.bottom}), affine({box.left, box.bottom})};
+template <typename Map>
+PixelBox Mapped(const PixelBox& box, const Map& map) {
+  const Point corners[] = {map({box.left, box.top}), map({box.right, box.top}),
+                           map({box.right, box.bottom}), map({box.left, box.bottom})};
   PixelBox hull = {corners[0].x, corners[0].y, corners[0].x, corners[0].y};
   for (const Point& corner : corners) {
     hull.left = std::min(hull.left, corner.x);
@@ -63,9 +64,9 @@ PixelBox PartOf(const Movement& movement) {
 
 }  // namespace
 
-Affine Movement::affine() const {
-  Affine all = AffineOf(crop, width, height);
-  for (const Affine& warp : warps) all = Then(all, warp);
+Projection Movement::map() const {
+  Projection all(AffineOf(crop, width, height));
+  for (const Projection& warp : warps) all = Then(all, warp);
   return all;
 }
 
@@ -91,7 +92,7 @@ MovedBox MoveBox(const PixelBox& box, const Movement& movement) {
   // Rounding must not lead beyond the border.
   moved.box =
       Clipped(Mapped(part, AffineOf(movement.crop, movement.width, movement.height)), result);
-  for (const Affine& warp : movement.warps) {
+  for (const Projection& warp : movement.warps) {
     const PixelBox hull = Mapped(moved.box, warp);
     moved.box = Clipped(hull, result);
     moved.visible *= Share(moved.box, hull);
@@ -126,7 +127,7 @@ Ring MoveRing(std::span<const Point> ring, const Movement& movement) {
     point.x = std::clamp(point.x, 0.0, movement.width);
     point.y = std::clamp(point.y, 0.0, movement.height);
   }
-  for (const Affine& warp : movement.warps) {
+  for (const Projection& warp : movement.warps) {
     for (Point& point : moved) point = warp(point);
     moved = Clip(moved, result);
   }
@@ -157,7 +158,7 @@ Keypoint MoveKeypoint(const Keypoint& point, const Movement& movement) {
       AffineOf(movement.crop, movement.width, movement.height)({point.x + 0.5, point.y + 0.5});
   // What a crop or warp has moved out is gone, even if a later warp moves its place back in.
   if (!inside(at)) return {};
-  for (const Affine& warp : movement.warps) {
+  for (const Projection& warp : movement.warps) {
     at = warp(at);
     if (!inside(at)) return {};
   }

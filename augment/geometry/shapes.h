@@ -26,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "augment/geometry/affine.h"
+#include "augment/geometry/projection.h"
 #include "images/augment/crop.h"
 #include "images/pixels/pixels.h"
 
@@ -36,10 +37,10 @@ struct Movement {
   double source_width = 0, source_height = 0;  // as displayed
   Crop crop = {};
   double width = 0, height = 0;  // of the result
-  std::span<const Affine> warps = {};
+  std::span<const Projection> warps = {};
 
   // All of it, from the source to the result.
-  Affine affine() const;
+  Projection map() const;
 };
 
 // Left, top, right, bottom; or left, top, width, height.

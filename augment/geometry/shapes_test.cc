@@ -29,8 +29,8 @@ TEST(MoveBox, AsTorchvision) {
          box.right >> box.bottom >> expected.left >> expected.top >> expected.right >>
          expected.bottom) {
     movement.crop = {.box = {left, top, left + width, top + height}, .flip = flip != 0};
-    const Affine turn = RotationAbout({movement.width / 2, movement.height / 2}, degrees);
-    movement.warps = degrees == 0 ? std::span<const Affine>() : std::span(&turn, 1);
+    const Projection turn(RotationAbout({movement.width / 2, movement.height / 2}, degrees));
+    movement.warps = degrees == 0 ? std::span<const Projection>() : std::span(&turn, 1);
     const PixelBox moved = MoveBox(box, movement).box;
     for (const double difference : {moved.left - expected.left, moved.top - expected.top,
                                     moved.right - expected.right, moved.bottom - expected.bottom}) {
@@ -56,7 +56,7 @@ TEST(MoveBox, TheHullOfWhatIsSeen) {
     const PixelBox whole = {box.left, box.top, box.left + 50 * unit(random) + 1,
                             box.top + 50 * unit(random) + 1};
     const MovedBox moved = MoveBox(whole, movement);
-    const Affine affine = movement.affine();
+    const Affine affine = *movement.map().affine();
     constexpr int kSteps = 100;
     PixelBox hull = {1e9, 1e9, -1e9, -1e9};
     int inside = 0, seen = 0;
@@ -106,7 +106,7 @@ TEST(MoveBox, WhatIsKept) {
 
 // What a warp moves out of the result is no longer visible either.
 TEST(MoveBox, WarpsTakeTheirShare) {
-  const Affine right = {.x0 = 45};
+  const Projection right(Affine{.x0 = 45});
   const Movement movement = {.source_width = 100,
                              .source_height = 100,
                              .crop = {.box = {0, 0, 50, 50}},
@@ -187,7 +187,7 @@ TEST(Clip, OutsideNothingIsLeft) {
 
 TEST(MoveRing, TheHullIsWithinTheBox) {
   const Ring triangle = {{10, 10}, {90, 10}, {50, 90}};
-  const Affine turn = RotationAbout({25, 25}, 30);
+  const Projection turn(RotationAbout({25, 25}, 30));
   const Movement movement = {.source_width = 100,
                              .source_height = 100,
                              .crop = {.box = {20, 0, 80, 60}, .flip = true},
@@ -226,7 +226,7 @@ TEST(MoveKeypoint, PixelsToPixels) {
   EXPECT_EQ(MoveKeypoint({7, 4, 2}, movement), Keypoint()) << "outside the crop";
   // Out and back in again stays out.
   movement.crop.box = {0, 0, 10, 10};
-  const Affine warps[] = {{.x0 = 100}, {.x0 = -100}};
+  const Projection warps[] = {Projection(Affine{.x0 = 100}), Projection(Affine{.x0 = -100})};
   movement.warps = warps;
   EXPECT_EQ(MoveKeypoint({7, 4, 2}, movement), Keypoint());
 }

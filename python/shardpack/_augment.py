@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Sequence, Union
+import os
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 from . import _c
 from ._errors import OptionError
@@ -13,6 +14,16 @@ from ._options import c_text, choice, whole
 
 Range = Union[float, Sequence[float]]
 _POLICIES = {"imagenet": 0, "cifar10": 1, "svhn": 2}
+
+
+class _Own(NamedTuple):
+  """An operation that the user has made."""
+
+  plugin: str  # a path; empty: `address`
+  parameters: str
+  name: str
+  address: int
+  keeps: Any
 
 
 class Augment:
@@ -43,6 +54,8 @@ class Augment:
     finally:
       library.text_free(made)
     self.moves_pixels: bool = moves.value != 0
+    self._own: tuple[_Own, ...] = ()
+    self._functions: tuple[Callable[[Any, Any], object], ...] = ()  # of batches
 
   def __str__(self) -> str:
     return self._text.decode()
@@ -51,13 +64,15 @@ class Augment:
     return f"Augment({str(self)!r})"
 
   def __eq__(self, other: object) -> bool:
-    return isinstance(other, Augment) and self._text == other._text
+    return isinstance(other, Augment) and (self._text, self._own, self._functions) == (other._text, other._own, other._functions)
 
   def __hash__(self) -> int:
     return hash(self._text)
 
   def __reduce__(self) -> tuple[Any, ...]:
-    return Augment, (str(self),)
+    if any(own.address for own in self._own):
+      raise TypeError("a plan with a C function cannot be pickled: its address is that of this process; plug-ins can be")
+    return _plan, (str(self), self._own, self._functions)
 
   def then(self, step: str) -> Augment:
     """The plan with one more step, as text: then('solarize(128, p=0.2)').
@@ -65,7 +80,40 @@ class Augment:
     >>> print(shardpack.Augment().then('solarize(128, p=0.2)'))
     augment/1 solarize(threshold=128, p=0.2)
     """
-    return Augment(f"{self} {step}")
+    return _plan(f"{self} {step}", self._own, self._functions)
+
+  def plugin(self, path: Union[str, os.PathLike[str]], parameters: str = "", *, p: float = 1.0) -> Augment:
+    """An operation of a shared library that exports shardpack_op_v1 (shardpack_op.h), which reads the parameters. Raises
+    UnsupportedError that names the file for what is no plug-in, OptionError for parameters that it refuses."""
+    path = os.path.abspath(os.fspath(path))
+    name = text_made(library.plugin_name, c_text(path, "path"), c_text(parameters, "parameters"))
+    return self._with_own(_Own(path, parameters, name, 0, None), p)
+
+  def function(self, function: Any, name: str, parameters: str = "", *, p: float = 1.0) -> Augment:
+    """An operation that is a C function, a shardpack_op_run of shardpack_op.h: a ctypes function, a numba.cfunc, or an address. It is
+    called from any number of threads. parameters: what else decides its pixels, for checkpoints to know. It is kept with the plan."""
+    address = getattr(function, "address", function)  # numba's
+    if not isinstance(address, int):
+      address = ctypes.cast(address, ctypes.c_void_p).value
+    if not address:
+      raise OptionError("a function is a ctypes function, a numba.cfunc, or its address")
+    return self._with_own(_Own("", parameters, name, address, function), p)
+
+  def batch(self, function: Callable[[Any, Any], object], name: str = "") -> Augment:
+    """Calls function(pixels, identities) for every batch, as it is returned: pixels are uint8 [n, height, width, channels], to be changed
+    in place, identities uint64 [n, 3]: seed, epoch and id of each. What it raises comes from next(). name: in the text, the function's
+    own unless given. Needs a Loader of uint8 in the layout nhwc and one view, in host memory.
+
+    >>> def darken(pixels, identities):
+    ...   pixels //= 2
+    >>> print(shardpack.Augment().batch(darken))
+    augment/1 batch(darken)
+    """
+    if not callable(function):
+      raise TypeError(f"a function is needed, and not {type(function).__name__}")
+    made = self.then(f"batch({name or getattr(function, '__name__', '')})")
+    made._functions += (function,)
+    return made
 
   def color_jitter(self, brightness: Range = 0.0, contrast: Range = 0.0, saturation: Range = 0.0, hue: Range = 0.0, *,
                    p: float = 1.0) -> Augment:
@@ -89,14 +137,52 @@ class Augment:
     """torchvision's RandomErasing: a rectangle of one value, or 'random' for noise. scale: its share of the area."""
     return self.then(f"erase(p={_number(p)}, scale={_range(scale)}, ratio={_range(ratio)}, value={value})")
 
+  def perspective(self, distortion: Range = 0.5, p: float = 0.5, *, bilinear: bool = True, fill: int = 0) -> Augment:
+    """torchvision's RandomPerspective: each corner moves into the image by up to half of distortion times its sides."""
+    return self.then(f"perspective(distortion={_range(distortion)}, p={_number(p)}, bilinear={int(bilinear)}, fill={_number(fill)})")
+
+  def elastic(self, alpha: Range = 50.0, sigma: Range = 5.0, *, p: float = 1.0, bilinear: bool = True, fill: int = 0) -> Augment:
+    """torchvision's ElasticTransform of square images: each pixel moves by blurred noise of up to alpha / 2 pixels."""
+    return self._with("elastic", p, alpha=alpha, sigma=sigma, bilinear=int(bilinear), fill=fill)
+
+  def gaussian_blur(self, kernel_size: int, sigma: Range = (0.1, 2.0), *, p: float = 1.0) -> Augment:
+    """torchvision's GaussianBlur, by OpenCV: kernel_size is odd."""
+    return self._with("gaussian_blur", p, kernel=kernel_size, sigma=sigma)
+
+  def median(self, kernel_size: int, *, p: float = 1.0) -> Augment:
+    """The median of kernel_size x kernel_size pixels, by OpenCV: kernel_size is odd."""
+    return self._with("median", p, kernel=kernel_size)
+
+  def clahe(self, clip: Range = (1.0, 4.0), tiles: int = 8, *, p: float = 1.0) -> Augment:
+    """Contrast limited adaptive histogram equalization of the luma, by OpenCV, in tiles x tiles parts."""
+    return self._with("clahe", p, clip=clip, tiles=tiles)
+
   def draw(self, seed: int, epoch: int, id: int, width: int, height: int, view: int = 0) -> str:  # pylint: disable=redefined-builtin
     """The program that this sample gets: text for apply_program. width, height: of the decoded image."""
     return text_made(library.augment_draw, self._text, whole(seed, "seed"), whole(epoch, "epoch"), whole(id, "id"),
                      whole(view, "view", 32), whole(width, "width", 32), whole(height, "height", 32))
 
+  def _with_own(self, own: _Own, p: float) -> Augment:
+    made = self.then(f"own({own.name}, p={_number(p)})")
+    made._own += (own,)
+    return made
+
   def _with(self, name: str, p: float, **values: Range) -> Augment:
     given = ", ".join(f"{key}={_range(value)}" for key, value in values.items())
     return self.then(f"{name}({given}, p={_number(p)})")
+
+
+def _plan(text: str, own: tuple[_Own, ...], functions: tuple[Callable[[Any, Any], object], ...]) -> Augment:
+  made = Augment(text)
+  made._own, made._functions = own, functions
+  return made
+
+
+def own_array(plan: Augment) -> Any:
+  """For shardpack_loader_options."""
+  made = [_c.own_operation(size=ctypes.sizeof(_c.own_operation), plugin=os.fsencode(own.plugin) or None, parameters=c_text(own.parameters, "parameters"),
+                           name=c_text(own.name, "name"), run=own.address or None) for own in plan._own]
+  return (ctypes.POINTER(_c.own_operation) * len(made))(*(ctypes.pointer(each) for each in made))
 
 
 def _number(value: Any) -> str:

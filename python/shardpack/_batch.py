@@ -118,9 +118,18 @@ class BatchFacts:
   @property
   def affine(self) -> numpy.typing.NDArray[numpy.float64]:
     """float64 [n, 2, 3]: from the image as displayed to its pixels in the batch (of the first view), in coordinates where pixel x covers x to x + 1.
-    Raises UnsupportedError for a batch that was not decoded, or is on a device."""
+    Raises UnsupportedError for a batch that was not decoded, or is on a device, or whose plan has perspective (`projection` is its map)
+    or elastic."""
     rows: numpy.typing.NDArray[numpy.float64] = import_numpy().zeros((int(self._view.slots), 2, 3))
     call(library.batch_affine, self._handle, rows.ctypes.data, len(rows))
+    return rows[:len(self)]
+
+  @property
+  def projection(self) -> numpy.typing.NDArray[numpy.float64]:
+    """float64 [n, 3, 3]: the map of `affine` as a matrix M, also of a plan with perspective: x', y', w = M @ (x, y, 1), and the pixel is
+    x' / w, y' / w. Raises UnsupportedError as `affine` does, but for perspective."""
+    rows: numpy.typing.NDArray[numpy.float64] = import_numpy().zeros((int(self._view.slots), 3, 3))
+    call(library.batch_projection, self._handle, rows.ctypes.data, len(rows))
     return rows[:len(self)]
 
   def _corners(self) -> Any:

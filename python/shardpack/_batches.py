@@ -19,6 +19,7 @@ from ._batch import BatchFacts, Look
 from ._dataset import Dataset
 from ._errors import Error, OptionError, StateError
 from ._library import WAIT_MS, Handle, call, library, text_made, waited
+from ._memory import import_numpy
 from ._options import whole
 from ._order import PADDING_ID, Order
 
@@ -50,6 +51,8 @@ class Batches:
   """
 
   _batch_type: type[BatchFacts] = BatchFacts
+  _functions: tuple[Callable[[Any, Any], object], ...] = ()  # Augment.batch
+  _seed = 0  # of augmentation
   _other_augment = False  # whether it goes on from a run that augmented in another way
 
   def __init__(self, handle: Handle, dataset: Dataset, order: Order, rank: int, world_size: int, epochs: int, look: Look,
@@ -102,10 +105,20 @@ class Batches:
 
   def __next__(self) -> Any:
     try:
-      return self._next()
+      batch = self._next()
     except Error:
       _stay_at_exit()
       raise
+    if self._functions:
+      self._apply(batch)
+    return batch
+
+  def _apply(self, batch: Any) -> None:
+    numpy, pixels = import_numpy(), batch.pixels
+    identities = numpy.empty((len(pixels), 3), numpy.uint64)
+    identities[:, 0], identities[:, 1], identities[:, 2] = self._seed, batch.epoch, batch.ids
+    for function in self._functions:
+      function(pixels, identities)
 
   def _next(self) -> Any:
     with self._one_at_a_time:
@@ -229,8 +242,8 @@ class Batches:
         self.seek(epoch)
 
   def state_dict(self) -> dict[str, Any]:
-    """For a checkpoint, of text and numbers alone: {'cursor': text, 'version': 1, 'order': text}, and in the rest of an epoch that
-    began with another global batch also 'rest'. The next batch is the first that load_state_dict brings.
+    """For a checkpoint, of text and numbers alone: {'cursor': text, 'version': 1, 'order': text}, 'augmentation' where there is one, and
+    in the rest of an epoch that began with another global batch also 'rest'. The next batch is the first that load_state_dict brings.
 
     >>> loader = shardpack.load('shards', batch=20)
     >>> batch = next(loader)
@@ -238,7 +251,11 @@ class Batches:
     ['cursor', 'order', 'version']
     """
     rest = self._rest
-    return _resume.state("" if rest else self.cursor, self._order, rest, self._place())
+    return _resume.state("" if rest else self.cursor, self._order, rest, self._place(), self._augmentation())
+
+  def _augmentation(self) -> str:
+    stats = self.stats()
+    return str(stats.get("host", stats).get("augmentation", ""))
 
   def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
     """Goes on where state_dict() was called, at any rank and world size. With strict=False also where the global batch was
@@ -257,7 +274,7 @@ class Batches:
     _resume.check_order(saved, self._order, strict)
     place = _resume.where(saved, self._order)
     if not self._other_augment:
-      _resume.check_augment(saved, self._cursor())
+      _resume.check_augment(saved, self._cursor(), self._augmentation())
     with self._one_at_a_time:
       self._refuse_in_handler()
       if isinstance(place, _resume.Rest):

@@ -242,6 +242,17 @@ class mix(Structure):
   ]
 
 
+class own_operation(Structure):
+  _fields_ = [
+      ("size", c_size_t),
+      ("plugin", c_char_p),
+      ("parameters", c_char_p),
+      ("name", c_char_p),
+      ("run", c_void_p),
+      ("self", c_void_p),
+  ]
+
+
 class loader_options(Structure):
   _fields_ = [
       ("size", c_size_t),
@@ -270,6 +281,8 @@ class loader_options(Structure):
       ("mix", POINTER(mix)),
       ("views", c_uint32),
       ("other_augment", c_uint32),
+      ("own_operations", POINTER(POINTER(own_operation))),
+      ("own_operation_count", c_size_t),
   ]
 
 
@@ -509,6 +522,7 @@ FUNCTIONS = {
     "augment_check": (c_int32, [c_char_p, POINTER(c_char_p), c_void_p, POINTER(c_void_p)]),
     "augment_draw": (c_int32, [c_char_p, c_uint64, c_uint64, c_uint64, c_uint32, c_uint32, c_uint32, POINTER(c_char_p), POINTER(c_void_p)]),
     "program_apply": (c_int32, [c_char_p, c_void_p, c_uint32, c_uint32, c_uint32, c_uint64, POINTER(c_void_p)]),
+    "plugin_name": (c_int32, [c_char_p, c_char_p, POINTER(c_char_p), POINTER(c_void_p)]),
     "loader_open": (c_int32, [c_void_p, c_void_p, POINTER(loader_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loader_next": (c_int32, [c_void_p, c_int64, POINTER(c_void_p), POINTER(c_void_p)]),
     "loader_seek": (c_int32, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
@@ -529,6 +543,7 @@ FUNCTIONS = {
     "batch_crops": (c_int32, [c_void_p, POINTER(crop), c_size_t, POINTER(c_void_p)]),
     "batch_program": (c_int32, [c_void_p, c_size_t, c_uint32, POINTER(c_char_p), POINTER(c_void_p)]),
     "batch_affine": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_void_p)]),
+    "batch_projection": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_void_p)]),
     "batch_decoded": (c_int32, [c_void_p, c_char_p, POINTER(decoded_field), POINTER(c_void_p)]),
     "batch_objects": (c_int32, [c_void_p, POINTER(objects), POINTER(c_void_p)]),
     "batch_why": (c_int32, [c_void_p, c_size_t, c_void_p, POINTER(text), POINTER(c_void_p)]),

@@ -164,6 +164,8 @@ class DeviceLoader(BatchesOnDevice):
     if decode is not None:
       self._options.decode = ctypes.pointer(_for_device(decode))
       self._options.filter = decode._options.filter
+    if loader._functions:
+      raise OptionError("functions of batches change pixels in host memory: use the batches of the Loader")
     self._loader, self._decode, self._before = loader, decode, ""
     self._device: Device = device
     taken = loader._take()

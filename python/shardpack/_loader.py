@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
 from . import _c, _resume
 from ._batch import Batch, Look
-from ._augment import Mix
+from ._augment import Mix, own_array
 from ._batches import Batches, end_loader
 from ._dataset import Dataset
 from ._decode import Decode
@@ -100,7 +100,13 @@ class Loader(Batches):
     if decode is not None:
       self._options.views = decode._views
       if decode._augment is not None:
-        self._options.augment, warps = decode._augment._text, decode._augment.moves_pixels
+        plan = decode._augment
+        self._options.augment, warps = plan._text, plan.moves_pixels
+        self._own = own_array(plan)  # the options point into it
+        self._options.own_operations, self._options.own_operation_count = self._own, len(self._own)
+        self._functions, self._seed = plan._functions, augment_seed
+        if plan._functions and ((decode._options.type, decode._options.layout) != (_c.U8, _c.NHWC) or decode._views > 1):
+          raise OptionError("functions of batches need dtype='uint8', layout='nhwc' and one view")
     self._options.other_augment = self._other_augment = flag(other_augment, "other_augment")
     if max_bad_samples == 0:  # which would be the default's sign
       self._options.bad_samples = _c.BAD_FAIL

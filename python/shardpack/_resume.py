@@ -24,6 +24,7 @@ class Saved(NamedTuple):
   cursor: str
   dataset: str  # identity, in hex
   augment: Optional[str]  # the digest of the augmentation, in hex
+  augmentation: Optional[str]  # its text; None for a bare cursor
   epoch: int
   step: int
   order: Optional[str]  # the line that explains the order of the run that saved it; None for a bare cursor
@@ -41,9 +42,11 @@ class Rest(NamedTuple):
   seen: int  # samples of the epoch that are not in `order`
 
 
-def state(cursor: str, order: Order, rest: Optional[Rest], place: tuple[int, int]) -> dict[str, Any]:
+def state(cursor: str, order: Order, rest: Optional[Rest], place: tuple[int, int], augmentation: str) -> dict[str, Any]:
   """For state_dict(). place: epoch and step that come next."""
   content: dict[str, Any] = {"cursor": rest.cursor if rest else cursor, "version": VERSION, "order": order.explain()}
+  if augmentation:
+    content["augmentation"] = augmentation
   if rest:
     seen = place[1] * rest.order.global_batch if place[0] == rest.epoch else rest.order.samples
     content["rest"] = {"order": rest.before, "seen": rest.seen + seen}
@@ -70,8 +73,8 @@ def read(content: Any) -> Saved:
     if not isinstance(rest, Mapping) or not isinstance(rest.get("order"), str) or not isinstance(rest.get("seen"), int):
       raise OptionError("rest of the state is not a dict with order and seen")
     before, seen = rest["order"], rest["seen"]
-  order = content.get("order")
-  return Saved(text, match[1], match[3], int(match[4]), int(match[5]), None if order is None else str(order), before, seen)
+  order, augmentation = content.get("order"), content.get("augmentation")
+  return Saved(text, match[1], match[3], None if augmentation is None else str(augmentation), int(match[4]), int(match[5]), None if order is None else str(order), before, seen)
 
 
 def check_dataset(saved: Saved, identity: str) -> None:
@@ -80,11 +83,26 @@ def check_dataset(saved: Saved, identity: str) -> None:
     raise error([("dataset", "xxh3:" + saved.dataset, "xxh3:" + identity)])
 
 
-def check_augment(saved: Saved, own: str) -> None:
-  """own: the loader's cursor."""
+def check_augment(saved: Saved, own: str, augmentation: str) -> None:
+  """own: the loader's cursor; augmentation: its text."""
   now = read(own).augment
-  if saved.augment != now:
-    raise error([("augmentation", saved.augment or "none", now or "none")], "; with other_augment=True a loader goes on all the same")
+  if saved.augment == now:
+    return
+  difference = ("augmentation", saved.augment or "none", now or "none")
+  if saved.augmentation and augmentation:
+    difference = _first_difference(_parts(saved.augmentation), _parts(augmentation))
+  raise error([difference], "; with other_augment=True a loader goes on all the same")
+
+
+def _parts(augmentation: str) -> list[str]:
+  """The steps of a plan, and what is said behind them."""
+  return re.findall(r"(?:[^\s({]|\([^)]*\)|\{[^}]*\})+", augmentation)
+
+
+def _first_difference(was: list[str], now: list[str]) -> tuple[str, str, str]:
+  place = next((place for place, (old, new) in enumerate(zip(was, now)) if old != new), min(len(was), len(now)))
+  old, new = (parts[place] if place < len(parts) else "nothing" for parts in (was, now))
+  return f"step {place} of the augmentation", old, new
 
 
 def check_order(saved: Saved, order: Order, strict: bool) -> None:

@@ -1,11 +1,13 @@
 """Augmentation: plans and programs, views, mixing, and fields that move with the image."""
 
 import copy
+import ctypes
 import json
 import os
 import pathlib
 import pickle
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -80,6 +82,124 @@ class PlanTest(unittest.TestCase):
       shardpack.apply_program("invert", before)
 
 
+class OpenCvTest(unittest.TestCase):
+
+  def test_steps(self):
+    plan = shardpack.Augment().gaussian_blur(5, p=0.5).median(3).clahe(tiles=4).perspective(0.3, p=1).elastic(30, (2, 4), fill=7)
+    self.assertEqual(str(plan), "augment/1 gaussian_blur(kernel=5, sigma=0.1..2, p=0.5) median(kernel=3) clahe(clip=1..4, tiles=4) "
+                                "perspective(distortion=0.3, p=1) elastic(alpha=30, sigma=2..4, fill=7)")
+    self.assertEqual(str(shardpack.Augment().perspective()), "augment/1 perspective")
+    with self.assertRaisesRegex(shardpack.OptionError, "kernel is 4; it is an odd number from 1 to 255"):
+      shardpack.Augment().gaussian_blur(4)
+
+  def test_pixels_are_those_of_the_program(self):
+    plan = shardpack.Augment().gaussian_blur(5).median(3).clahe().perspective(p=1).elastic()
+    plain, batch = next(load()), next(load(augment=plan))
+    for slot in range(len(batch)):
+      self.assertRegex(batch.program(slot), r"^gaussian_blur\(5, .*\) median\(3\) clahe\(.*\) perspective\(.*\) elastic\(.*\)$")
+      numpy.testing.assert_array_equal(batch.pixels[slot], shardpack.apply_program(batch.program(slot), plain.pixels[slot].copy()))
+
+  def test_without_its_library(self):
+    program = ("import numpy, shardpack\nshardpack.apply_program('elastic(5, 1, 1) perspective(0, 0, 7, 0, 7, 7, 0, 6)', numpy.zeros((8, 8, 3), 'u1'))\n"
+               f"for use in (lambda: shardpack.load({SHARDS!r}, batch=8, size=32, augment='median(3)'),\n"
+               "            lambda: shardpack.apply_program('median(3)', numpy.zeros((8, 8, 3), 'u1'))):\n"
+               "  try:\n    use()\n  except shardpack.Error as error:\n    print(error.code, error)\n")
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    run = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    self.assertEqual(run.stderr, "")
+    self.assertRegex(run.stdout, "^(.* need OpenCV, by libshardpack_opencv.so.0 of the package libshardpack-opencv0: .*No such file.*\n){2}$")
+
+
+RUN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32,
+                       ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint64, ctypes.POINTER(ctypes.c_char))
+PLUGIN = "examples/my_noise.so"
+
+
+class OwnOperationTest(unittest.TestCase):
+
+  def test_a_plugin(self):
+    plan = shardpack.Augment().plugin(PLUGIN, "amount=3").then("invert")
+    self.assertEqual(str(plan), "augment/1 own(my_noise) invert")
+    self.assertEqual(pickle.loads(pickle.dumps(plan)), plan)
+    self.assertNotEqual(plan, shardpack.Augment(str(plan)))
+    plain, loader = next(load()), load(augment=plan)
+    batch = next(loader)
+    off = numpy.abs(255 - batch.pixels.astype(int) - plain.pixels)
+    self.assertEqual(int(off.max()), 3)
+    self.assertEqual(batch.program(0), "own(my_noise) invert")
+    numpy.testing.assert_array_equal(batch.pixels, next(load(augment=plan, threads=1)).pixels)
+    # Cursors know the parameters, and the file.
+    self.assertRegex(loader.stats()["augmentation"], r"^augment/1 own\(my_noise\) invert my_noise\{amount=3 xxh3:[0-9a-f]{32}\} views 1$")
+    with self.assertRaisesRegex(shardpack.CursorError, r"step 3 .* was my_noise\{amount=3 .*, and is my_noise\{amount=4 "):
+      load(augment=shardpack.Augment().plugin(PLUGIN, "amount=4").then("invert")).load_state_dict(loader.state_dict())
+    with self.assertRaisesRegex(shardpack.OptionError, r"own\(my_noise\): no operation of this name was added"):
+      load(augment=str(plan))
+    with self.assertRaisesRegex(shardpack.OptionError, "my_noise.so refuses the parameters loud: amount=0..255 is needed"):
+      shardpack.Augment().plugin(PLUGIN, "loud")
+    for path in ("no_such.so", "python/tests/augment_test.py"):
+      with self.assertRaisesRegex(shardpack.Error, os.path.basename(path)):
+        shardpack.Augment().plugin(path)
+
+  def test_a_c_function(self):
+    seen = set()
+
+    @RUN
+    def darken(_self, pixels, width, height, channels, stride, sample, _random, error):
+      seen.add(sample[2])
+      if sample[2] == 5:
+        ctypes.memmove(error, b"five\0", 5)
+        return 1
+      for y in range(height):
+        for i in range(width * channels):
+          pixels[y * stride + i] //= 2
+      return 0
+
+    plan = shardpack.Augment().function(darken, "darken", "by 2")
+    plain, loader = load(), load(augment=plan, threads=2, bad_samples="substitute")
+    for without, batch in zip(plain, loader):
+      for slot in range(len(batch)):
+        if batch.ids[slot] == without.ids[slot]:
+          numpy.testing.assert_array_equal(batch.pixels[slot], without.pixels[slot] // 2)
+    self.assertEqual(seen, set(range(COUNT)))
+    self.assertEqual([(bad["id"], bad["why"].rpartition(": ")[2]) for bad in loader.bad_samples()], [(5, "five")])
+    self.assertIn("own(darken): five", loader.bad_samples()[0]["why"])
+    self.assertEqual(loader.stats()["augmentation"], "augment/1 own(darken) darken{by 2} views 1")
+    with self.assertRaisesRegex(TypeError, "cannot be pickled"):
+      pickle.dumps(plan)
+    with self.assertRaises(shardpack.OptionError):
+      shardpack.Augment().function(darken, "not a word")
+
+  def test_a_function_of_batches(self):
+    seen = []
+
+    def brand(pixels, identities):
+      seen.append(identities.copy())
+      pixels[:, 0, 0] = identities[:, 2:] % 251
+
+    loader = load(augment=shardpack.Augment("invert").batch(brand))
+    self.assertTrue(loader.stats()["augmentation"].startswith("augment/1 invert batch(brand) "))
+    plain = load(augment="invert")
+    for without, batch in zip(plain, loader):
+      numpy.testing.assert_array_equal(batch.images[:, 0, 0, 0], batch.ids % 251)
+      numpy.testing.assert_array_equal(batch.images[:, 1:], without.images[:, 1:])
+      numpy.testing.assert_array_equal(seen[-1], [(3, batch.epoch, number) for number in batch.ids])
+
+    def fail(_pixels, _identities):
+      raise KeyError("mine")
+
+    with self.assertRaisesRegex(KeyError, "mine"):
+      next(load(augment=shardpack.Augment().batch(fail)))
+    for options in ({"dtype": "float32"}, {"views": 2}):
+      with self.assertRaisesRegex(shardpack.OptionError, "functions of batches need"):
+        load(augment=shardpack.Augment().batch(brand), **options)
+    with self.assertRaisesRegex(shardpack.OptionError, "functions of batches change pixels in host memory"):
+      load(augment=shardpack.Augment().batch(brand), device="cpu")
+    with self.assertRaises(TypeError):
+      shardpack.Augment().batch("brand")
+    with self.assertRaises(shardpack.OptionError):
+      shardpack.Augment().batch(lambda pixels, identities: None)  # its name is no word
+
+
 class LoaderTest(unittest.TestCase):
 
   def test_programs_make_the_pixels(self):
@@ -104,6 +224,12 @@ class LoaderTest(unittest.TestCase):
       load(cursor=state)
     with self.assertRaisesRegex(shardpack.CursorError, "augmentation was .*, and is none"):
       load().load_state_dict(loader.state_dict())
+    with self.assertRaisesRegex(shardpack.CursorError, r"step 2 of the augmentation was rand_augment, and is rand_augment\(n=3\);") as raised:
+      load(augment=PLAN.replace("rand_augment", "rand_augment(n=3)")).load_state_dict(loader.state_dict())
+    self.assertEqual(raised.exception.differences, (("step 2 of the augmentation", "rand_augment", "rand_augment(n=3)"),))
+    for other, difference in ((f"{PLAN} invert", "step 4 of the augmentation was views, and is invert"), ("rand_augment", "step 1 .* and is rand_augment;")):
+      with self.assertRaisesRegex(shardpack.CursorError, difference):
+        load(augment=other).load_state_dict(loader.state_dict())
     dataset = shardpack.Dataset(SHARDS)
     order = shardpack.Order(len(dataset), 8, seed=3, tail="pad")
     shardpack.Loader(dataset, order, decode=shardpack.Decode(48, 40, augment="invert"), cursor=state, other_augment=True)
@@ -173,6 +299,9 @@ class LoaderTest(unittest.TestCase):
   def test_devices_decode_without_operations(self):
     on_device = load(augment="invert", device="cpu")
     numpy.testing.assert_array_equal(numpy.from_dlpack(next(on_device).images), next(load(augment="invert")).pixels)
+    self.assertEqual(on_device.stats()["host"]["augmentation"], "augment/1 invert views 1")
+    self.assertIn("on the host, with decoding: augment/1 invert", on_device.explain())
+    self.assertEqual(on_device.state_dict()["augmentation"], "augment/1 invert views 1")
     with self.assertRaisesRegex(shardpack.OptionError, "give the Decode to the Loader"):
       load(augment="invert", device="cpu", decode_on="device")
     with self.assertRaisesRegex(shardpack.UnsupportedError, "several views and mixed samples"):

@@ -82,6 +82,36 @@ class LabelsTest(unittest.TestCase):
       expected = (at_x >= x) & (at_x < x + w) & (at_y >= y) & (at_y < y + h)
       self.assertLess((expected != (batch.masks[slot] == 15)).mean(), 0.001)  # centres on an edge
 
+  def test_labels_and_boxes_follow_a_perspective(self):
+    plan = shardpack.Augment().perspective(0.6, p=1, bilinear=False)
+    batch = next(load(augment=plan, decode_fields={"mask.png": "labels", "json": "coco"}))
+    with self.assertRaisesRegex(shardpack.UnsupportedError, "projection"):
+      batch.affine
+    self.assertEqual(batch.projection.shape, (COUNT, 3, 3))
+    self.assertTrue((batch.projection[:, 2, :2] != 0).any(axis=1).all())
+    for slot, key in enumerate(batch.keys):
+      _, _, (x, y, w, h) = rectangle_of(int(key))
+      v, u = numpy.mgrid[:80, :96] + 0.5
+      at = numpy.einsum("ij,jyx->iyx", numpy.linalg.inv(batch.projection[slot]), numpy.stack([u, v, numpy.ones_like(u)]))
+      expected = (at[0] / at[2] >= x) & (at[0] / at[2] < x + w) & (at[1] / at[2] >= y) & (at[1] / at[2] < y + h)
+      inside, known = batch.masks[slot] == 15, batch.masks[slot] != 255  # nobody knows what the crop does not show
+      self.assertLess(((expected & known) != inside).mean(), 0.02)  # the map is resized before it is warped
+      for x1, y1, x2, y2 in batch.objects.boxes[batch.objects.of(slot)]:
+        seen = numpy.argwhere(inside) + 0.5
+        self.assertTrue((seen >= (y1 - 1.5, x1 - 1.5)).all() and (seen <= (y2 + 1.5, x2 + 1.5)).all())
+
+  def test_labels_follow_an_elastic_warp(self):
+    plan = shardpack.Augment().elastic(200, 4, bilinear=False)
+    batch = next(load(augment=plan, decode_fields={"mask.png": shardpack.Labels(ignore=0)}))
+    plain = next(load(decode_fields={"mask.png": "labels"}))
+    self.assertTrue((batch.masks != plain.masks).any())
+    # The image is the same but for its edges, whose levels lie in between.
+    self.assertLess((numpy.abs(batch.images[..., 0] / 255 - (batch.masks == 15)) > 0.6).mean(), 0.01)
+    with self.assertRaisesRegex(shardpack.UnsupportedError, "bends lines"):
+      batch.projection
+    with self.assertRaisesRegex(shardpack.OptionError, "field json: objects do not follow the plan's elastic"):
+      load(augment=plan, decode_fields={"json": "coco"})
+
   def test_nearest_is_as_before(self):
     both = load(decode_fields={"mask.png": "nearest", "deep.png": shardpack.Labels(bits=16)})
     batch = next(both)

@@ -1,7 +1,6 @@
 #include "readers/loading/batch_decoder.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +11,7 @@ namespace shardpack {
 absl::StatusOr<std::unique_ptr<BatchDecoder>> BatchDecoder::Create(
     const BatchDecoderOptions& options) {
   auto decoder = std::unique_ptr<BatchDecoder>(new BatchDecoder(options));
+  RETURN_IF_ERROR(options.augment.CheckReady());
   ASSIGN_OR_RETURN(std::unique_ptr<Pipelines> first, decoder->Make());
   decoder->sample_bytes_ = first->pixels.output_bytes();
   decoder->idle_.push_back(std::move(first));
@@ -83,14 +83,15 @@ absl::StatusOr<SampleGeometry> BatchDecoder::GeometryOf(Bytes encoded, const Ima
   SampleGeometry geometry = {.width = shown.width,
                              .height = shown.height,
                              .crop = crop,
-                             .affine = AffineOf(crop, made.width, made.height)};
+                             .map = Projection(AffineOf(crop, made.width, made.height))};
   if (!may_warp_) return geometry;
   for (const Operation& warp : ProgramOf(sample).Warps().operations) {
-    const std::array<double, 6> m = SourceOf(warp, made.width, made.height);
-    const auto forward = Inverse({m[0], m[1], m[2], m[3], m[4], m[5]});
+    if (warp.kind == OperationKind::kElastic) continue;
+    const auto source = SourceOf(warp, made.width, made.height);
+    const auto forward = source ? Inverse(Projection(*source)) : std::nullopt;
     if (!forward) return absl::InternalError("a warp cannot be inverted");  // limits forbid it
     if (options_.keep_warps) geometry.warps.push_back(*forward);
-    geometry.affine = Then(geometry.affine, *forward);
+    geometry.map = Then(geometry.map, *forward);
   }
   return geometry;
 }

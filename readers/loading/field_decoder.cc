@@ -93,14 +93,11 @@ absl::Status FieldDecoder::WarpMap(Pipelines& pipelines, const SampleProgram& pr
       return absl::ResourceExhaustedError("no memory for a copy of a label map");
     std::memcpy(pipelines.buffer.data(), slot, sample_bytes_);
     const auto run = [&]<typename Label>(Label ignore) {
-      WarpLabels(warp, reinterpret_cast<const Label*>(pipelines.buffer.data()), width, height,
-                 ignore, static_cast<Label*>(slot));
+      return WarpLabels(warp, reinterpret_cast<const Label*>(pipelines.buffer.data()), width,
+                        height, ignore, pipelines.field, static_cast<Label*>(slot));
     };
-    if (field_.labels.wide) {
-      run(field_.labels.ignore);
-    } else {
-      run(static_cast<uint8_t>(field_.labels.ignore));
-    }
+    RETURN_IF_ERROR(field_.labels.wide ? run(field_.labels.ignore)
+                                       : run(static_cast<uint8_t>(field_.labels.ignore)));
   }
   return absl::OkStatus();
 }

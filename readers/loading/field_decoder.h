@@ -51,6 +51,7 @@ class FieldDecoder {
     std::optional<PixelPipeline> pixels;
     std::optional<LabelPipeline> labels;
     ProgramRunner runner = {};
+    ElasticField field = {};
     PixelBuffer buffer = {};
   };
 

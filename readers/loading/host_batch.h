@@ -21,8 +21,8 @@
 #include <string>
 #include <vector>
 
-#include "augment/geometry/affine.h"
 #include "augment/geometry/object_batch.h"
+#include "augment/geometry/projection.h"
 #include "formats/core/image_info.h"
 #include "formats/io/bytes.h"
 #include "images/augment/crop.h"
@@ -72,10 +72,11 @@ struct MaskBatch {
 struct SampleGeometry {
   uint32_t width = 0, height = 0;  // of the image as displayed
   Crop crop;
-  // From the image as displayed to the pixels, warps included, in edge coordinates.
-  Affine affine;
+  // From the image as displayed to the pixels, warps included but elastic ones, in edge
+  // coordinates.
+  Projection map;
   // One after the other, after crop and flip; of a loader without decode_fields none.
-  std::vector<Affine> warps = {};
+  std::vector<Projection> warps = {};
 };
 
 // One of LoaderOptions::decode_fields.

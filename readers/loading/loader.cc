@@ -51,6 +51,15 @@ absl::Status CheckPixelOptions(const LoaderOptions& options, uint32_t global_bat
       (options.views > 1 || options.mix)) {
     return absl::InvalidArgumentError("masks and other decoded fields are of one view, unmixed");
   }
+  if (options.augment.MayDo(OperationKind::kElastic)) {
+    for (const FieldDecode& field : options.decode_fields) {
+      if (field.as != FieldAs::kCoco) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("field ", EscapeForTerminal(field.field),
+                       ": objects do not follow the plan's elastic: no box is where its object is "
+                       "then; label maps do"));
+    }
+  }
   if (!options.mix) return absl::OkStatus();
   if (options.views > 1) return absl::InvalidArgumentError("mixing is for one view");
   RETURN_IF_ERROR(CheckMixOptions(*options.mix, global_batch));
@@ -59,12 +68,18 @@ absl::Status CheckPixelOptions(const LoaderOptions& options, uint32_t global_bat
                                                  " do not divide a rank's ", slots, " samples"));
 }
 
+// What decides pixels beside the seed; empty if nothing is augmented.
+std::string AugmentFacts(const LoaderOptions& options) {
+  if (options.augment.empty() && !options.mix && options.views == 1) return {};
+  std::string facts = absl::StrCat(options.augment.Facts(), " views ", options.views);
+  if (options.mix) absl::StrAppend(&facts, " ", options.mix->ToText());
+  return facts;
+}
+
 // Of what cursors remember; 0 for none.
-uint32_t AugmentDigest(const LoaderOptions& options) {
-  if (options.augment.empty() && !options.mix && options.views == 1) return 0;
-  std::string text = absl::StrCat(options.augment.ToText(), " views ", options.views);
-  if (options.mix) absl::StrAppend(&text, " ", options.mix->ToText());
-  const uint64_t hash = Xxh3_64(AsBytes(text));
+uint32_t DigestOf(const std::string& facts) {
+  if (facts.empty()) return 0;
+  const uint64_t hash = Xxh3_64(AsBytes(facts));
   return std::max(static_cast<uint32_t>(hash ^ hash >> 32), uint32_t{1});
 }
 
@@ -140,9 +155,11 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
                                     .memory_bytes = options.memory_bytes,
                                     .map_warm_shards = options.map_warm_shards},
                                    memory));
-  const uint32_t augment = AugmentDigest(options);
+  std::string augmentation = AugmentFacts(options);
+  const uint32_t augment = DigestOf(augmentation);
   auto core = std::make_unique<Core>(std::move(order), rank, std::move(options), std::move(fetcher),
                                      identity, augment, std::move(decoding));
+  core->TellAugmentation(std::move(augmentation));
   RETURN_IF_ERROR(core->Start(cursor));
   return Loader(std::move(core));
 }

@@ -95,6 +95,8 @@ class Loader::Core {
         decoding_(std::move(decoding)) {}
   ~Core();
 
+  // Before Start: for the statistics.
+  void TellAugmentation(std::string facts) { delivered_.augmentation = std::move(facts); }
   absl::Status Start(const std::optional<Cursor>& cursor);
   absl::StatusOr<std::optional<HostBatch>> Next(const Interrupted& interrupted);
   absl::StatusOr<std::optional<HostBatch>> NextWithin(std::chrono::milliseconds most);

@@ -160,13 +160,13 @@ class LoaderFieldsTest : public ::testing::Test {
     const uint64_t id = batch.ids()[slot];
     if (id == kPaddingId) {
       EXPECT_EQ(geometry.width, 0u);
-      EXPECT_EQ(geometry.affine, Affine());
+      EXPECT_EQ(geometry.map, Projection());
       return;
     }
     EXPECT_EQ(geometry.width, samples_[id].info.width);
     EXPECT_EQ(geometry.height, samples_[id].info.height);
     EXPECT_EQ(geometry.crop, CropOf(batch.epoch(), id));
-    EXPECT_EQ(geometry.affine, AffineOf(geometry.crop, kWidth, kHeight));
+    EXPECT_EQ(geometry.map, Projection(AffineOf(geometry.crop, kWidth, kHeight)));
   }
   // Counts the samples that were compared.
   size_t Compare(Loader& loader) {
@@ -308,6 +308,8 @@ TEST_F(LoaderFieldsTest, OptionsThatCannotBeAreRefused) {
   refused([](LoaderOptions& o) { o.decode_fields[2].objects.min_visible = 2; },
           "field json: min_visible");
   refused([](LoaderOptions& o) { o.decode_fields[2].share = Share::kNone; }, "share its crop");
+  refused([](LoaderOptions& o) { o.augment = *AugmentPlan::Parse("invert elastic"); },
+          "field json: objects do not follow the plan's elastic");
   refused([](LoaderOptions& o) { o.decode_fields[0].as = FieldAs::kCoco; },
           "another field has the objects already");
 }

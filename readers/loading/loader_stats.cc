@@ -95,6 +95,8 @@ std::string LoaderStats::Explain() const {
                           static_cast<double>(next.Quantile(0.99)) / 1e6);
   text += absl::StrFormat("  memory     %u of %u slabs of %u bytes at most, waited %.0f %%\n",
                           peak_slabs, slabs, slab_bytes, 100 * Share(memory_wait_ns, wall_ns, 1));
+  if (!augmentation.empty())
+    absl::StrAppend(&text, "  on the host, with decoding: ", augmentation, "\n");
   return text;
 }
 
@@ -117,9 +119,11 @@ std::string LoaderStats::ToJson() const {
                         {"slabs", slabs},
                         {"peak_slabs", peak_slabs},
                         {"overflow_bytes", overflow_bytes},
+                        {"augmentation", augmentation},
                         {"next_p50_ns", next.Quantile(0.5)},
                         {"next_p99_ns", next.Quantile(0.99)}}
-      .dump();
+      // Parameters of a plug-in need not be UTF-8.
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace shardpack

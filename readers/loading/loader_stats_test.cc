@@ -46,6 +46,12 @@ TEST(LoaderStats, NamesTheBottleneck) {
   const auto json = nlohmann::json::parse(stats.ToJson());
   EXPECT_EQ(json["binding"], "decode");
   EXPECT_EQ(json["decode"]["busy_ns"], 1'950'000'000);
+  EXPECT_EQ(json["augmentation"], "");
+  stats.augmentation = "own(x) x{\xff}";
+  EXPECT_EQ(nlohmann::json::parse(stats.ToJson())["augmentation"], "own(x) x{\uFFFD}");
+  stats.augmentation = "augment/1 median(kernel=3) views 1";
+  EXPECT_EQ(nlohmann::json::parse(stats.ToJson())["augmentation"], stats.augmentation);
+  EXPECT_THAT(stats.Explain(), HasSubstr("on the host, with decoding: augment/1 median(kernel=3)"));
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ NOT_RUN = {
     "sudo apt-get install libabsl20220623 libgif7 libisal2 libjpeg62-turbo liblcms2-2 liblmdb0 liblzma5 libpng16-16 libsqlite3-0 libtbb12 libtiff6 "
     "libutf8proc2 libwebp7 libwebpdemux2 libwebpmux3 libxxhash0 libzstd1 zlib1g": "//packaging/tree:linked_test compares them",
     "pip uninstall shardpack": "//packaging/portable:wheel_test does",
-    "sudo apt-get purge shardpack libshardpack0 libshardpack-dev python3-shardpack": "packaging/debs/check does",
+    "sudo apt-get purge shardpack libshardpack0 libshardpack-dev libshardpack-opencv0 python3-shardpack": "packaging/debs/check does",
     "sbatch --dependency=afterany:$(sbatch --parsable jobs/build.sbatch) jobs/commit.sbatch": "tests/interop/engines_check.py does",
     "kubectl apply -f jobs": "a cluster; //tests/cluster:drivers_test runs what it starts",
     "podman build -t shardpack -f packaging/Containerfile .": "packaging/debs/check runs the Containerfile's commands",

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "augment/mix.h"
+#include "augment/operation.h"
 #include "augment/plan.h"
 #include "augment/program.h"
 #include "formats/core/image_info.h"
@@ -62,6 +63,8 @@ constexpr std::pair<std::string_view, std::string_view> kSteps[] = {
     {"auto-augment-imagenet", "auto_augment(imagenet)"},
     {"auto-augment-cifar10", "auto_augment(cifar10)"},
     {"auto-augment-svhn", "auto_augment(svhn)"},
+    {"perspective", "perspective(p=1)"},
+    {"elastic", "elastic(alpha=100..200)"},
     {"erase", "erase(p=1, value=random)"},
 };
 constexpr uint64_t kSeed = 1, kShownSamples = 4;
@@ -150,6 +153,7 @@ std::string Signature(const OperationFacts& facts) {
 
 void WriteOperations(const Picture& scene, const std::string& folder, std::string& page) {
   for (size_t kind = 0; kind < kOperationKinds; ++kind) {
+    if (static_cast<OperationKind>(kind) == OperationKind::kOwn) continue;  // a user's
     const OperationFacts& facts = FactsOf(static_cast<OperationKind>(kind));
     const std::string name(facts.name);
     const auto example = kExamples.find(facts.name);

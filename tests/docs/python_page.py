@@ -1,5 +1,5 @@
 """The Python examples of README.md and docs/ run, one block after the other on each page, with what a reader has: `photos` and `shards`
-(see python/tests/example_shards.py), `shapes` of the tutorial, and a function train().
+(see python/tests/example_shards.py), `shapes` of the tutorial, `my_noise.so` of examples/plugin, and a function train().
 
 usage: python_page.py           the blocks that need no framework
        python_page.py torch coco     those too that are marked <!-- run: torch --> or coco, under a Python that has it
@@ -21,7 +21,7 @@ import shardpack  # noqa: E402  pylint: disable=wrong-import-position
 PACK = os.path.abspath(os.environ.get("PACK", "cli/pack"))
 BLOCK = re.compile(r"^(?:<!-- run: (\w+) -->\n)?```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # The pages whose blocks use shardpack, how many there are at least, and whether they train.
-PAGES = {"README.md": (1, True), "docs/python.md": (12, True), "docs/augment.md": (3, False), "docs/geometry.md": (4, False), "docs/tutorial.md": (1, False)}
+PAGES = {"README.md": (1, True), "docs/python.md": (12, True), "docs/augment.md": (5, False), "docs/geometry.md": (4, False), "docs/tutorial.md": (1, False)}
 HAS = set(sys.argv[1:])
 
 
@@ -41,6 +41,8 @@ class PythonPageTest(unittest.TestCase):
         example_shards.make(folder, PACK)
         subprocess.run([PACK, ROOT / "testdata" / "shapes", "-o", f"{folder}/shapes", "-q", "--follow", "--split", "train=0.9,val=0.1"], check=True,
                        stdout=subprocess.DEVNULL)
+        # The plug-in that docs/augment.md names, compiled as it says itself.
+        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-I", ROOT / "augment", "-o", f"{folder}/my_noise.so", ROOT / "examples/plugin/my_noise.c"], check=True)
         found = BLOCK.findall((ROOT / page).read_text())
         self.assertGreaterEqual(len(found), least)
         trained = []
