@@ -105,6 +105,13 @@ TEST_F(ApiFieldsTest, ComeWithEveryBatch) {
     std::vector<double> affine(view.slots * 6);
     ASSERT_EQ(shardpack_batch_affine(batch.get(), affine.data(), view.slots, Error()), SHARDPACK_OK)
         << Why();
+    std::vector<double> projection(view.slots * 9);
+    ASSERT_EQ(shardpack_batch_projection(batch.get(), projection.data(), view.slots, Error()),
+              SHARDPACK_OK);
+    for (size_t i = 0; i < projection.size(); ++i) {
+      const double last_row[] = {0, 0, 1};
+      EXPECT_EQ(projection[i], i % 9 < 6 ? affine[i / 9 * 6 + i % 9] : last_row[i % 9 - 6]);
+    }
     shardpack_objects objects = {};
     objects.size = sizeof(objects);
     ASSERT_EQ(shardpack_batch_objects(batch.get(), &objects, Error()), SHARDPACK_OK) << Why();
@@ -186,8 +193,71 @@ TEST_F(ApiFieldsTest, WhatABatchDoesNotHave) {
             SHARDPACK_OK);
   const BatchHandle encoded(read);
   EXPECT_EQ(shardpack_batch_affine(encoded.get(), affine, 1, Error()), SHARDPACK_UNSUPPORTED);
+  EXPECT_EQ(shardpack_batch_projection(encoded.get(), affine, 1, Error()), SHARDPACK_UNSUPPORTED);
   EXPECT_EQ(shardpack_batch_decoded(encoded.get(), "mask", &field, Error()), SHARDPACK_NOT_FOUND);
   EXPECT_EQ(shardpack_batch_objects(encoded.get(), &objects, Error()), SHARDPACK_NOT_FOUND);
+}
+
+// Which maps there are depends on the plan, not on what a batch has drawn.
+TEST_F(ApiFieldsTest, PerspectivesHaveNoAffineMaps) {
+  double numbers[9 * 8];
+  options_.augment = "perspective(p=0)";
+  BatchHandle batch = Next(OpenLoader(options_));
+  ASSERT_NE(batch, nullptr) << Why();
+  EXPECT_EQ(shardpack_batch_affine(batch.get(), numbers, 8, Error()), SHARDPACK_UNSUPPORTED);
+  EXPECT_NE(Text(Info().message).find("shardpack_batch_projection"), std::string::npos);
+  EXPECT_EQ(shardpack_batch_projection(batch.get(), numbers, 8, Error()), SHARDPACK_OK);
+  options_.augment = "elastic(p=0)";
+  EXPECT_NE(TryLoader(), SHARDPACK_OK);
+  EXPECT_NE(Text(Info().message).find("objects do not follow"), std::string::npos);
+  options_.field_decode_count = 0;
+  options_.field_decodes = nullptr;
+  batch = Next(OpenLoader(options_));
+  ASSERT_NE(batch, nullptr) << Why();
+  EXPECT_EQ(shardpack_batch_projection(batch.get(), numbers, 8, Error()), SHARDPACK_UNSUPPORTED);
+}
+
+int32_t Mark(void* self, uint8_t* pixels, uint32_t, uint32_t, uint32_t, uint64_t,
+             const uint64_t* sample, uint64_t, char* error) {
+  if (sample[2] == *static_cast<uint64_t*>(self)) {
+    std::strcpy(error, "not this one");
+    return 1;
+  }
+  pixels[0] = 77;
+  return 0;
+}
+
+TEST_F(ApiFieldsTest, OperationsOfUsersAreApplied) {
+  uint64_t refused = UINT64_MAX;
+  shardpack_own_operation mark = {};
+  mark.size = sizeof(mark);
+  mark.name = "mark";
+  mark.run = reinterpret_cast<const void*>(&Mark);
+  mark.self = &refused;
+  const shardpack_own_operation* const all[] = {&mark};
+  options_.augment = "invert own(mark)";
+  EXPECT_NE(TryLoader(), SHARDPACK_OK);
+  EXPECT_NE(Text(Info().message).find("own(mark): no operation"), std::string::npos);
+  options_.own_operations = all;
+  options_.own_operation_count = 1;
+  const BatchHandle batch = Next(OpenLoader(options_));
+  ASSERT_NE(batch, nullptr) << Why();
+  const shardpack_batch_view view = View(batch);
+  const size_t each = view.pixel_bytes / view.slots;
+  for (uint64_t slot = 0; slot < view.slots; ++slot)
+    EXPECT_EQ(static_cast<const uint8_t*>(view.pixels)[slot * each], 77);
+  refused = view.ids[2];
+  const LoaderHandle failing = OpenLoader(options_);
+  EXPECT_EQ(Next(failing), nullptr);
+  EXPECT_EQ(Info().code, SHARDPACK_DATA_LOSS);
+  EXPECT_NE(Text(Info().message).find("own(mark): not this one"), std::string::npos) << Why();
+  mark.run = nullptr;
+  EXPECT_NE(TryLoader(), SHARDPACK_OK);
+  mark.plugin = "no_such.so";
+  EXPECT_NE(TryLoader(), SHARDPACK_OK);
+  EXPECT_NE(Text(Info().message).find("no_such.so"), std::string::npos);
+  options_.own_operations = nullptr;
+  EXPECT_NE(TryLoader(), SHARDPACK_OK);
 }
 
 TEST_F(ApiFieldsTest, OptionsThatCannotBeAreRefused) {

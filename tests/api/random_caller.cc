@@ -277,6 +277,10 @@ void RandomCaller::InspectBatch() {
   std::vector<double> affine(6 * view.slots);
   Ok(shardpack_batch_affine(batch.handle, affine.data(), view.slots, Noting("batch_affine")),
      {SHARDPACK_UNSUPPORTED});
+  std::vector<double> projection(9 * view.slots);
+  Ok(shardpack_batch_projection(batch.handle, projection.data(), view.slots,
+                                Noting("batch_projection")),
+     {SHARDPACK_UNSUPPORTED});
   shardpack_text text = {};
   const uint64_t slot = Below(view.slots + 1);
   const shardpack_code code =

@@ -213,6 +213,7 @@ void TestDataset(const sp::Dataset& data) {
   EXPECT(ErrorOf([&] { return batch.decoded("mask"); }).code() == sp::Code::kNotFound);
   EXPECT(ErrorOf([&] { return batch.objects(); }).code() == sp::Code::kNotFound);
   EXPECT(ErrorOf([&] { return batch.affine(); }).code() == sp::Code::kUnsupported);
+  EXPECT(ErrorOf([&] { return batch.projection(); }).code() == sp::Code::kUnsupported);
   EXPECT(batch.slots() == 3 && batch.ids()[2] == 5);
   const std::vector<sp::Span<const std::byte>> bytes = Get(batch.bytes());
   EXPECT(bytes[0].size() == Get(data.column<std::uint64_t>(0, SHARDPACK_COLUMN_BYTES))[5]);
