@@ -102,9 +102,9 @@ TEST(ProgramTest, BadTextNamesColumnAndReason) {
       {"median(2)", "column 1: median: kernel is 2; it is an odd number from 1 to 255"},
       {"invert(1)", "column 1: invert has 0 parameters, not 1"},
       {"rotate(1", "column 9: the text ends where ',' or ')' is expected"},
-      {"rotate(x)", "column 8: a program's parameters are plain numbers"},
-      {"rotate(1..2)", "column 8: a program's parameters are plain numbers"},
-      {"rotate(nan)", "column 8: a program's parameters are plain numbers"},
+      {"rotate(x)", "column 8: a program's parameters are plain numbers, as in rotate(-9, 1)"},
+      {"rotate(1..2)", "column 8: a program's parameters are plain numbers, as in rotate(-9, 1)"},
+      {"rotate(nan)", "column 8: a program's parameters are plain numbers, as in rotate(-9, 1)"},
       {"3", "column 1: '3' stands where a name is expected"},
       {"rotate(1e999)", "column 8: '1' stands where a number is expected"},
   };

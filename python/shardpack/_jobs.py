@@ -211,8 +211,8 @@ class Job:
     code = facts["exit_code"]
     ending = f"exit code {code}" if 0 <= code <= 128 else f"signal {code - 128}" if code > 128 else "unknown exit code"
     message = message.replace(" --json --progress=json", "")  # of this class, not of its caller
-    hint = "; in Python a flag is a keyword: --max-skip 25% is max_skip='25%'" if " --" in message else ""
-    error = PackError(f"pack {self.command[1]}: {message} ({ending}{hint})")
+    hint = "\nIn Python a flag is a keyword: --max-skip 25% is max_skip='25%'." if " --" in message else ""
+    error = PackError(f"pack {self.command[1]}: {message} ({ending}){hint}")
     error.exit_code, error.command, error.stderr = code, self.command, facts["stderr"]
     error.report = facts["report"] if isinstance(facts["report"], dict) else None
     return error
