@@ -275,11 +275,12 @@ std::string GpuText(const GpuProbe& probe) {
               probe.why_unusable.empty() ? "" : "; too old: ", probe.why_unusable, "\n");
   }
   StrAppend(&out, "cuda      ",
-            probe.built_with_cuda ? StrCat("kernels and runtime ", probe.runtime / 1000, ".",
-                                           probe.runtime % 1000 / 10,
-                                           " are built into //cuda (statically), for driver ",
-                                           probe.needed_driver, " or newer")
-                                  : "this build found no toolkit: //cuda has no kernels",
+            probe.built_with_cuda
+                ? StrCat("kernels and runtime ", probe.runtime / 1000, ".",
+                         probe.runtime % 1000 / 10, " are built into //cuda (statically)",
+                         probe.needed_driver.empty() ? "" : ", for driver ", probe.needed_driver,
+                         probe.needed_driver.empty() ? "" : " or newer")
+                : "this build found no toolkit: //cuda has no kernels",
             "\nnvjpeg    ",
             EscapeForTerminal(probe.nvjpeg.empty()
                                   ? StrCat("none, the CPU decodes: ", probe.why_no_nvjpeg)

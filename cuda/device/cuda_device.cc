@@ -380,9 +380,9 @@ absl::Status CannotStart(cudaError_t error) {
   if (error == cudaErrorInsufficientDriver) {
     int driver = 0;
     (void)cudaDriverGetVersion(&driver);
-    absl::StrAppend(&reason, driver == 0
-                                 ? "; no NVIDIA driver (libcuda.so.1) was found"
-                                 : absl::StrCat("; ", DriverTooOld(CUDART_VERSION, driver)));
+    const std::string why = driver == 0 ? "no NVIDIA driver (libcuda.so.1) was found"
+                                        : DriverTooOld(CUDART_VERSION, driver);
+    absl::StrAppend(&reason, why.empty() ? "" : "; ", why);
   }
   if (error == cudaErrorNoDevice) absl::StrAppend(&reason, " (", VisibleDevices(), ")");
   return absl::UnavailableError(absl::StrCat("no GPU can be used: ", reason));
