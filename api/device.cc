@@ -67,7 +67,10 @@ absl::Status SetDecode(const shardpack_decode* given, const LoaderOptions& host,
                                 .orient = decode.orient,
                                 .max_pixels = decode.max_pixels,
                                 .max_scans = decode.max_scans,
-                                .threads = host.threads};
+                                .threads = host.threads,
+                                // Which decoder takes an image would depend on time, and a run that
+                                // is resumed is to see the same pixels.
+                                .share = false};
   options.bad_images = {.policy = host.bad_samples, .most = host.max_bad_samples};
   if (!options.preprocess) options.preprocess = DevicePreprocess{.output = OutputFormat()};
   options.preprocess->filter = decode.filter;
