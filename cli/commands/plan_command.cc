@@ -195,8 +195,8 @@ absl::StatusOr<std::unique_ptr<StagedFile>> CreatePart(const std::string& plan) 
 // Writes atomically, and never replaces a file: workers may be using it.
 absl::Status Write(const Plan& plan, const std::string& path) {
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, CreatePart(path));
-  const std::string bytes = plan.ToBytes();
-  absl::Status status = staged->Append(AsBytes(bytes));
+  absl::Status status =
+      plan.WriteTo([&](std::string_view part) { return staged->Append(AsBytes(part)); });
   if (status.ok()) status = staged->SyncData();
   if (status.ok()) status = staged->Publish(path);
   struct stat facts;

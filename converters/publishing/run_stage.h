@@ -15,6 +15,7 @@
 #define SHARDPACK_CONVERTERS_PUBLISHING_RUN_STAGE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,8 @@ class RunStage {
   // Whether that run was one of this machine, and has ended. Of other machines nothing is known.
   bool IsDeadHere(const std::string& run) const { return IsDeadHere(folder_, run); }
   static bool IsDeadHere(const OwnedFolder& dataset, const std::string& run);
+  // The file system's time now, of a file that is created for it; nullopt where nothing can be.
+  static std::optional<double> FileSystemSeconds(const OwnedFolder& dataset);
   // FailedPrecondition unless the file system can do, in this stage, what runs that share a folder
   // rely on: exclusive creation, hard links, renaming.
   absl::Status TestFileSystem() const;

@@ -249,24 +249,29 @@ void PermuteTexts(std::string& texts, std::vector<uint64_t>& ends,
   ends = std::move(new_ends);
 }
 
-// Moves record `r` to row places[r]; `places` of the listing then gives each row's record.
+// Says where each row's record is: rows of a plan may have other numbers.
+void NotePlaces(const std::vector<uint64_t>& records, Listing& listing) {
+  const size_t parts = 1 + listing.fields.size();
+  listing.places.assign(records.size() * parts, 0);
+  for (uint64_t row = 0; row < records.size(); ++row) listing.places[row * parts] = records[row];
+}
+
+// Moves record `r` to row places[r].
 void Reorder(const std::vector<uint32_t>& places, Listing& listing) {
   std::vector<uint64_t> from(places.size());
   for (uint64_t record = 0; record < places.size(); ++record) from[places[record]] = record;
   const size_t fields = listing.fields.size();
-  PermuteTexts(listing.names, listing.name_ends, from);
-  PermuteTexts(listing.keys, listing.key_ends, from);
-  listing.folder = Permuted(listing.folder, from, 1);
-  listing.bytes = Permuted(listing.bytes, from, 1);
-  listing.field_bytes = Permuted(listing.field_bytes, from, fields);
-  listing.label = Permuted(listing.label, from, 1);
-  listing.split = Permuted(listing.split, from, 1);
+  PermuteTexts(listing.names.own(), listing.name_ends.own(), from);
+  PermuteTexts(listing.keys.own(), listing.key_ends.own(), from);
+  listing.folder = Permuted(listing.folder.own(), from, 1);
+  listing.bytes = Permuted(listing.bytes.own(), from, 1);
+  listing.field_bytes = Permuted(listing.field_bytes.own(), from, fields);
+  listing.label = Permuted(listing.label.own(), from, 1);
+  listing.split = Permuted(listing.split.own(), from, 1);
   for (Skip& skip : listing.skips) skip.row = places[skip.row];
   std::sort(listing.skips.begin(), listing.skips.end(),
             [](const Skip& a, const Skip& b) { return a.row < b.row; });
-  listing.places.assign(listing.rows() * (1 + fields), 0);
-  for (uint64_t row = 0; row < listing.rows(); ++row)
-    listing.places[row * (1 + fields)] = from[row];
+  NotePlaces(from, listing);
 }
 
 std::string Option(const Dataset& dataset, const std::string& name) {
@@ -339,7 +344,13 @@ absl::StatusOr<Listing> DatasetSource::List() {
   }
   RETURN_IF_ERROR(collector.SettleTextLabels());
   ASSIGN_OR_RETURN(const std::vector<uint32_t> places, PlannedOrder(dataset_, options_.root));
-  if (!places.empty()) Reorder(places, collector.listing);
+  if (places.empty()) {
+    std::vector<uint64_t> in_order(collector.listing.rows());
+    std::iota(in_order.begin(), in_order.end(), uint64_t{0});
+    NotePlaces(in_order, collector.listing);
+  } else {
+    Reorder(places, collector.listing);
+  }
   RETURN_IF_ERROR(collector.Finish());
   std::vector<std::string>& warnings = collector.listing.warnings;
   warnings.insert(warnings.end(), options_.warnings.begin(), options_.warnings.end());
@@ -389,7 +400,11 @@ void DatasetSource::LoadRows(const Listing& listing, std::span<const uint32_t> r
 LoadResult DatasetSource::Prepare(const Listing& listing, uint32_t row, Arena& arena,
                                   std::vector<FieldRead>& reads) const {
   const size_t fields = listing.fields.size();
-  const uint64_t id = listing.places.empty() ? row : listing.places[row * (1 + fields)];
+  const uint64_t id = listing.places.empty() ? dataset_.size() : listing.places[row * (1 + fields)];
+  if (id >= dataset_.size()) {
+    return absl::DataLossError(
+        "the plan does not fit the dataset: it names a sample that is not there");
+  }
   const SampleLocation at = dataset_.Locate(id);
   const absl::StatusOr<const ShardIndex*> borrowed = dataset_.BorrowIndex(at.shard);
   if (!borrowed.ok()) return InputFailure(row, borrowed.status(), SkipReason::kBadCrc);
