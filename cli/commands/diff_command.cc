@@ -26,6 +26,12 @@ std::string ClassOf(const RowFacts& facts) {
   return facts.label < 0 ? "(no label)" : Escaped(facts.class_name);
 }
 
+// The key, or which record of which shard it is.
+std::string NameOf(const RowFacts& facts) {
+  return facts.key.empty() ? StrCat(Escaped(facts.shard), " record ", facts.at.record)
+                           : Escaped(facts.key);
+}
+
 // "train  cat" of a sample that only one side has.
 std::string PlaceOf(const RowFacts& facts) {
   return StrCat(facts.split.empty() ? "" : StrCat(Escaped(facts.split), "  "), ClassOf(facts));
@@ -36,10 +42,10 @@ absl::StatusOr<std::string> ChangeLine(const DatasetDiff& diff, const SampleChan
   const bool added = kind == ChangeKind::kAdded, removed = kind == ChangeKind::kRemoved;
   ASSIGN_OR_RETURN(const RowFacts was, diff.rows.Facts(added ? change.now : change.was));
   ASSIGN_OR_RETURN(const RowFacts now, diff.rows.Facts(removed ? change.was : change.now));
-  const std::string key = Escaped(was.key);
+  const std::string key = NameOf(was);
   switch (kind) {
     case ChangeKind::kAdded:
-      return StrCat("+ ", Escaped(now.key), "  ", PlaceOf(now));
+      return StrCat("+ ", NameOf(now), "  ", PlaceOf(now));
     case ChangeKind::kRemoved:
       return StrCat("- ", key, "  ", PlaceOf(was));
     case ChangeKind::kContent:
@@ -52,7 +58,7 @@ absl::StatusOr<std::string> ChangeLine(const DatasetDiff& diff, const SampleChan
     case ChangeKind::kRenamed:
       return was.key == now.key
                  ? StrCat("R ", Escaped(was.source_path), " -> ", Escaped(now.source_path))
-                 : StrCat("R ", key, " -> ", Escaped(now.key));
+                 : StrCat("R ", key, " -> ", NameOf(now));
     case ChangeKind::kFields: {
       ASSIGN_OR_RETURN(const std::vector<std::string> names, ChangedFields(diff, change));
       return StrCat("F ", key, "  ", Escaped(absl::StrJoin(names, ", ")));

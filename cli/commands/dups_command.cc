@@ -1,4 +1,8 @@
+#include <sys/stat.h>
+
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -46,9 +50,37 @@ absl::StatusOr<Inputs> Open(const std::vector<std::string>& paths, Terminal& ter
 }
 
 absl::Status WriteList(const std::string& path, const std::vector<std::string>& keys) {
-  std::string text;
-  for (const std::string& key : keys) StrAppend(&text, PercentEscape(key), "\n");
+  std::string text(kKeyListMark);
+  for (const std::string& key : keys) {
+    const std::string escaped = PercentEscape(key);
+    if (escaped.starts_with('#')) {
+      StrAppend(&text, "%23", escaped.substr(1), "\n");
+    } else {
+      StrAppend(&text, escaped, "\n");
+    }
+  }
   return WriteResultFile(path, text);
+}
+
+// The key, or which record of which shard it is.
+std::string NameOf(const RowFacts& facts) {
+  return facts.key.empty() ? StrCat(EscapeForTerminal(facts.shard), " record ", facts.at.record)
+                           : EscapeForTerminal(facts.key);
+}
+
+// The same dataset twice would make every sample a copy.
+absl::Status CheckDiffer(const std::vector<std::string>& paths) {
+  std::map<std::pair<dev_t, ino_t>, std::string> seen;
+  for (const std::string& path : paths) {
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) continue;
+    const auto [first, fresh] = seen.emplace(std::pair(facts.st_dev, facts.st_ino), path);
+    if (fresh) continue;
+    return absl::InvalidArgumentError(StrCat(EscapeForTerminal(first->second), " and ",
+                                             EscapeForTerminal(path),
+                                             " are the same; name it once"));
+  }
+  return absl::OkStatus();
 }
 
 class Text {
@@ -81,14 +113,13 @@ absl::Status Text::Group(const char* kind, const CopyGroup& group,
       break;
     }
     ASSIGN_OR_RETURN(const RowFacts facts, report_.rows.Facts(group.rows[i]));
-    StrAppend(&out_, "  ",
-              inputs_.names.size() > 1
-                  ? StrCat(EscapeForTerminal(inputs_.names[facts.dataset]), "  ")
-                  : "",
-              facts.split.empty() ? "" : StrCat(EscapeForTerminal(facts.split), "  "),
-              facts.label < 0 ? "(no label)" : EscapeForTerminal(facts.class_name), "  ",
-              EscapeForTerminal(facts.key),
-              distances != nullptr && i > 0 ? StrCat("  distance ", (*distances)[i]) : "", "\n");
+    StrAppend(
+        &out_, "  ",
+        inputs_.names.size() > 1 ? StrCat(EscapeForTerminal(inputs_.names[facts.dataset]), "  ")
+                                 : "",
+        facts.split.empty() ? "" : StrCat(EscapeForTerminal(facts.split), "  "),
+        facts.label < 0 ? "(no label)" : EscapeForTerminal(facts.class_name), "  ", NameOf(facts),
+        distances != nullptr && i > 0 ? StrCat("  distance ", (*distances)[i]) : "", "\n");
   }
   return absl::OkStatus();
 }
@@ -161,9 +192,12 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
     return Fail(absl::InvalidArgumentError("--distance is for --near"), terminal);
   }
   if (!flags.write_list.empty()) {
-    const absl::Status place = CheckResultFile("--write-list", flags.write_list, line.arguments);
+    const absl::Status place =
+        CheckResultFile("--write-list", flags.write_list, line.arguments, kKeyList);
     if (!place.ok()) return Fail(place, terminal);
   }
+  if (const absl::Status differ = CheckDiffer(line.arguments); !differ.ok())
+    return Fail(differ, terminal);
   const absl::StatusOr<Inputs> inputs = Open(line.arguments, terminal);
   if (!inputs.ok()) return Fail(inputs.status(), terminal);
   NearProgress counts;

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
@@ -26,7 +27,9 @@ absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal
   const LookFlags& flags = line.look();
   if (flags.out.empty())
     return InvalidArgumentError("where does the page go? pack report OUT -o report.html");
-  RETURN_IF_ERROR(CheckResultFile("-o", flags.out, line.arguments));
+  std::vector<std::string> inputs = line.arguments;
+  if (!flags.validation.empty()) inputs.push_back(flags.validation);
+  RETURN_IF_ERROR(CheckResultFile("-o", flags.out, inputs));
   ReportOptions options;
   options.name = DatasetName(line.arguments);
   options.thumbs = flags.thumbs;

@@ -5,8 +5,9 @@
 //
 // Lifetime: keep nothing.
 // Thread-safety: any thread.
-// Errors: InvalidArgument, naming the flag, for a place that is none: not a file, in the folder of
-// a dataset, or one of the inputs; I/O errors.
+// Errors: InvalidArgument, naming the flag, for a place that is none: not a file, in no folder, in
+// the folder of a dataset or below it, in a shard, or one of the inputs. FailedPrecondition for a
+// file that is in the way. I/O errors.
 #ifndef SHARDPACK_CLI_COMMANDS_RESULT_FILE_H_
 #define SHARDPACK_CLI_COMMANDS_RESULT_FILE_H_
 
@@ -18,9 +19,21 @@
 
 namespace shardpack::cli {
 
-// `inputs`: the paths that the command reads.
+// What a command writes, and how the first 1024 bytes of a file tell that it is such a one: only
+// that, or an empty file, is replaced.
+struct ResultKind {
+  const char* name;
+  bool (*written)(std::string_view beginning);
+};
+extern const ResultKind kPage, kKeyList;
+
+// The first line of a list of keys. A key that begins with `#` has %23 there.
+inline constexpr std::string_view kKeyListMark = "# pack dups: keys to leave out, one a line\n";
+
+// `inputs`: the paths that the command reads, files among them.
 absl::Status CheckResultFile(std::string_view flag, const std::string& path,
-                             const std::vector<std::string>& inputs);
+                             const std::vector<std::string>& inputs,
+                             const ResultKind& kind = kPage);
 
 // Complete or not at all; replaces a file of that name.
 absl::Status WriteResultFile(const std::string& path, std::string_view text);

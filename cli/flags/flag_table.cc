@@ -348,7 +348,7 @@ constexpr Flag kFlags[] = {
      "where the files go: a folder, new or empty; the last argument where this is not given",
      [](Text t, Line& l) { return KeepText(t, &l.samples().out); }},
     {"out", 'o', kValue, "FILE", "", nullptr, "Output", In(Verb::kReport), true,
-     "where the page goes; a file of that name is replaced",
+     "where the page goes; only such a page is replaced",
      [](Text t, Line& l) { return KeepText(t, &l.look().out); }},
     {"validation", 0, kValue, "FILE", "", nullptr, "Output", In(Verb::kReport), true,
      "also show this result of pack validate --json",

@@ -35,9 +35,12 @@ constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::
 constexpr ExitCode kLookCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
                                    ExitCode::kIo,        ExitCode::kFound, ExitCode::kInterrupted,
                                    ExitCode::kTerminated};
-constexpr ExitCode kReportCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
-                                     ExitCode::kDamage,      ExitCode::kIo,
-                                     ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kDupsCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
+                                   ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kFound,
+                                   ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kReportCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
+                                     ExitCode::kConflict,  ExitCode::kIo,    ExitCode::kInterrupted,
+                                     ExitCode::kTerminated};
 constexpr ExitCode kExtractCodes[] = {
     ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
     ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
@@ -162,7 +165,7 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "their\n"
      "64-bit pHashes differ in few bits. Crops, rotations and mirrored images are not found.\n"
      "Images under several classes come first, then those in several splits or datasets.",
-     kLookCodes},
+     kDupsCodes},
     {Verb::kReport, "report",
      "Write a page that shows what a dataset holds: charts, pictures, what is odd",
      "DATASET|SHARD...", 1, kAny, "pack report shards/ -o report.html",

@@ -49,6 +49,10 @@ void OnSignal(int signal) {
   int none = 0;
   if (stop.compare_exchange_strong(none, signal) && !at_once) return;
   EraseBlock();
+  constexpr std::string_view kText = "pack: error: interrupted\n";
+  if (::write(STDERR_FILENO, kText.data(), kText.size()) < 0) {
+    // There is nobody to tell.
+  }
   WriteJson(signal);
   ::_exit(128 + signal);
 }

@@ -3,6 +3,7 @@
 import json
 
 import command
+import foreign_shards
 from command import TESTDATA, jpeg
 
 
@@ -10,6 +11,11 @@ class DupsTest(command.PackTest):
 
   def dups(self, *words, **options):
     return json.loads(self.pack("dups", *words, "--json", **options).stdout)
+
+  def keys(self):
+    mark, *keys = (self.folder / "keys.txt").read_text().splitlines()
+    self.assertTrue(mark.startswith("# pack dups"))
+    return keys
 
   def test_exact_copies_within_and_across(self):
     self.source(count=20)
@@ -31,7 +37,7 @@ class DupsTest(command.PackTest):
     self.assertEqual([True, False, False], [group["label_conflict"] for group in found["exact"]][:3])
     across = [group for group in found["exact"] if group["leak"]]
     self.assertEqual([(0, "dog/good-0005"), (1, "dog/x")], [(each["dataset"], each["key"]) for each in across[0]["samples"]])
-    keys = set((self.folder / "keys.txt").read_text().split())
+    keys = set(self.keys())
     self.assertEqual({"cat/good-0002", "dog/conflict", "dog/good-0005"}, keys - {"cat/again", "cat/good-0000"})
     self.assertEqual(4, len(keys))
 
@@ -45,7 +51,7 @@ class DupsTest(command.PackTest):
     self.assertTrue(all(group["leak"] for group in found["exact"]))
     self.pack("dups", "out", "--write-list", "keys.txt")
     # What is in val stays there.
-    keys = (self.folder / "keys.txt").read_text().split()
+    keys = self.keys()
     splits = {row["key"]: row["split"] for row in self.rows("out")}
     self.assertEqual({"train"}, {splits[key] for key in keys})
     self.assertEqual(3, len(keys))
@@ -99,13 +105,12 @@ class DupsTest(command.PackTest):
     self.assertIn("of which 1 cannot be read", self.pack("dups", "one", "--near", expect=4).stdout)
     for words in ([], ["nowhere"], ["out", "--distance", "3"], ["out", "--near", "--distance", "17"]):
       self.pack("dups", *words, expect=2)
-    self.pack("dups", "out", "--write-list", "nowhere/x", expect=None)
 
   def test_where_the_list_goes(self):
     self.source(count=4)
     self.write("src/cat/again.jpg", jpeg(0))
     self.pack("src", "-o", "out")
-    self.write("keys.txt", b"what was there\n" * 100)
+    self.write("keys.txt", b"# pack dups: keys to leave out, one a line\n" + b"what was there\n" * 100)
     before = self.contents("out")
     shard = next((self.folder / "out").glob("*.tar"))
     foreign = self.write("x.tar", shard.read_bytes())
@@ -115,8 +120,42 @@ class DupsTest(command.PackTest):
     self.assertEqual(shard.read_bytes(), foreign.read_bytes())
     self.assertEqual(before, self.contents("out"))
     self.pack("dups", "out", "--write-list", "keys.txt")
-    self.assertEqual(1, len((self.folder / "keys.txt").read_text().splitlines()))
+    self.assertEqual(1, len(self.keys()))
     self.assertEqual(["keys.txt", "out", "src", "x.tar"], sorted(path.name for path in self.folder.iterdir()))
+
+  def test_samples_that_keys_cannot_name(self):
+    image = str(self.write("image.jpg", jpeg(1)))
+    other = str(self.write("other.jpg", jpeg(2)))
+    foreign_shards.tfrecord(str(self.folder / "no.tfrecord"), [("", image, 1), ("", other, 1), ("", image, 1)])
+    text = self.pack("dups", "no.tfrecord").stdout
+    self.assertIn("no.tfrecord record 0\n", text)
+    self.assertIn("no.tfrecord record 2\n", text)
+    foreign_shards.tfrecord(str(self.folder / "less.tfrecord"), [("", other, 1)])
+    self.assertIn("- no.tfrecord record 0 ", self.pack("diff", "no.tfrecord", "less.tfrecord", "--by", "hash").stdout)
+    said = self.pack("dups", "no.tfrecord", "--write-list", "keys.txt", expect=2).stderr
+    self.assertIn("record 2 of no.tfrecord has no key", said)
+    # Keys that begin again in the second shard: "b" is a copy here, and another sample there.
+    def tar(name, *samples):
+      foreign_shards.tar(["tar"], str(self.folder / name), [(key, path, 1) for key, path in samples])
+    tar("s0.tar", ("a", image), ("b", image))
+    tar("s1.tar", ("b", other))
+    said = self.pack("dups", "s0.tar", "s1.tar", "--write-list", "keys.txt", expect=2).stderr
+    self.assertIn("the key b is that of a copy, record 1 of s0.tar, and of another sample, record 0 of s1.tar", said)
+    self.assertFalse((self.folder / "keys.txt").exists())
+    # Both go.
+    tar("s1.tar", ("b", image))
+    self.pack("dups", "s0.tar", "s1.tar", "--write-list", "keys.txt")
+    self.assertEqual(["b", "b"], self.keys())
+    tar("s1.tar", ("#b", image))
+    self.pack("dups", "s0.tar", "s1.tar", "--write-list", "keys.txt")
+    self.assertEqual(["b", "%23b"], self.keys())
+
+  def test_the_same_dataset_twice(self):
+    self.source(count=4)
+    self.pack("src", "-o", "out")
+    (self.folder / "link").symlink_to("out")
+    for again in ("out", "./out/", "link"):
+      self.assertIn("are the same; name it once", self.pack("dups", "out", again, "--check", expect=2).stderr)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def tfrecord(shard, samples):
         return field(1, field(1, name) + field(2, field(kind, value)))
       example = field(1, feature(b"image/encoded", 1, field(1, open(image, "rb").read())) +
                       feature(b"image/class/label", 3, field(1, varint(label))) +
-                      feature(b"image/filename", 1, field(1, key.encode())))
+                      (feature(b"image/filename", 1, field(1, key.encode())) if key else b""))
       length = struct.pack("<Q", len(example))
       file.write(length + masked_crc32c(length) + example + masked_crc32c(example))
 

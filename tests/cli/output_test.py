@@ -188,7 +188,7 @@ class OnATerminal(command.PackTest):
     os.close(writing)
     process.communicate()
     self.assertEqual(130, process.returncode)
-    self.assertTrue(shown.endswith(b"\033[J"), shown)
+    self.assertTrue(shown.endswith(b"\033[Jpack: error: interrupted\r\n"), shown)
 
 
 class RerunTest(command.PackTest):

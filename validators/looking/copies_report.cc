@@ -8,6 +8,7 @@
 #include <set>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,7 @@
 namespace shardpack {
 namespace {
 
+using absl::StrCat;
 using nlohmann::json;
 
 using SplitSizes = std::map<std::string_view, uint64_t>;
@@ -44,6 +46,32 @@ void Leave(const SampleRows& rows, const SplitSizes& sizes, const CopyGroup& gro
   for (const uint64_t row : own) {
     if (row != stays) out.insert(row);
   }
+}
+
+std::string Place(const RowFacts& facts) {
+  return StrCat("record ", facts.at.record, " of ", PercentEscape(facts.shard));
+}
+
+// What a list of keys would name beside the rows that are meant. `left`: those, by key.
+absl::Status CheckOthersDiffer(const SampleRows& rows, const std::set<uint64_t>& out,
+                               const std::unordered_map<std::string, uint64_t>& left) {
+  const Dataset& dataset = rows.datasets()[0];
+  for (uint32_t n = 0; n < dataset.shards().size(); ++n) {
+    ASSIGN_OR_RETURN(const ShardIndex index, dataset.index(n));
+    const uint64_t first = dataset.shards()[n].first_id;
+    for (uint64_t record = 0; record < index.records(); ++record) {
+      if (out.contains(first + record)) continue;
+      const auto found = left.find(std::string(index.key(record)));
+      if (found == left.end()) continue;
+      ASSIGN_OR_RETURN(const RowFacts meant, rows.Facts(found->second));
+      ASSIGN_OR_RETURN(const RowFacts other, rows.Facts(first + record));
+      return absl::InvalidArgumentError(
+          StrCat("the key ", PercentEscape(meant.key), " is that of a copy, ", Place(meant),
+                 ", and of another sample, ", Place(other),
+                 ", so a list of keys cannot tell them apart; --json gives shards and records"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<json> ToObject(const SampleRows& rows, const CopyGroup& group,
@@ -102,10 +130,18 @@ absl::StatusOr<std::vector<std::string>> KeysToLeaveOut(const CopiesReport& repo
   for (const CopyGroup& group : report.exact) Leave(report.rows, sizes, group, out);
   for (const NearGroup& near : report.near.groups) Leave(report.rows, sizes, near.group, out);
   std::vector<std::string> keys;
+  std::unordered_map<std::string, uint64_t> left;
   for (const uint64_t row : out) {
     ASSIGN_OR_RETURN(const RowFacts facts, report.rows.Facts(row));
+    if (facts.key.empty()) {
+      return absl::InvalidArgumentError(
+          StrCat(Place(facts),
+                 " has no key, so a list of keys cannot name it; --json gives shards and records"));
+    }
+    left.emplace(facts.key, row);
     keys.push_back(facts.key);
   }
+  if (!out.empty()) RETURN_IF_ERROR(CheckOthersDiffer(report.rows, out, left));
   return keys;
 }
 

@@ -51,7 +51,8 @@ absl::StatusOr<CopiesReport> FindCopies(std::span<const Dataset> datasets,
 // dataset, in the order of the samples. Of a group one sample stays: that of another dataset, else
 // one of the smallest split, so that what is measured on val and test stays comparable, and of
 // these the first. Of samples under several classes none stays, because it is not known whose label
-// is right.
+// is right. InvalidArgument if keys cannot say it: a sample that has none, or shares its key with
+// one that stays.
 absl::StatusOr<std::vector<std::string>> KeysToLeaveOut(const CopiesReport& report);
 
 // One object and a newline, schema "shardpack.dups/1", in pieces.
