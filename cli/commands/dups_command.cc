@@ -177,6 +177,16 @@ void Text::Summary() {
             "\n");
 }
 
+void WarnNumbers(const Inputs& inputs, Terminal& terminal) {
+  std::string named, numbered;
+  for (size_t i = 0; i < inputs.datasets.size(); ++i)
+    (inputs.datasets[i].classes().empty() ? numbered : named) = inputs.names[i];
+  if (named.empty() || numbered.empty()) return;
+  terminal.Warn(StrCat("classes have names in ", EscapeForTerminal(named), " and only numbers in ",
+                       EscapeForTerminal(numbered),
+                       ": label conflicts between them are not looked for"));
+}
+
 void WarnUnread(const UnreadSamples& unread, const char* what, Terminal& terminal) {
   if (unread.count == 0) return;
   std::string text = StrCat(Counted(unread.count, "image", "images"), what);
@@ -200,6 +210,7 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
     return Fail(differ, terminal);
   const absl::StatusOr<Inputs> inputs = Open(line.arguments, terminal);
   if (!inputs.ok()) return Fail(inputs.status(), terminal);
+  WarnNumbers(*inputs, terminal);
   NearProgress counts;
   Progress progress(terminal);
   if (flags.near) {

@@ -23,6 +23,16 @@ using absl::StrCat;
 
 constexpr uint64_t kMaxValidationBytes = uint64_t{64} << 20;
 
+// The exit code is that of the page: the validation has had its own.
+void WarnValidation(const ValidationFacts& facts, const std::string& identity, Terminal& terminal) {
+  if (facts.identity != identity) {
+    terminal.Warn("the validation is not of this dataset; the page says so");
+  } else if (facts.errors > 0) {
+    terminal.Warn(StrCat("the validation has found ", Counted(facts.errors, "error", "errors"),
+                         "; the page shows them"));
+  }
+}
+
 absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal) {
   const LookFlags& flags = line.look();
   if (flags.out.empty())
@@ -51,9 +61,13 @@ absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal
   if (absl::IsDataLoss(dataset.status()) && line.arguments.size() == 1) {
     const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);
     if (!manifest.ok()) return dataset.status();
+    if (options.validation)
+      WarnValidation(*options.validation, IdentityText(manifest->Identity()), terminal);
     return MakeReportOfManifest(*manifest, std::string(dataset.status().message()), options);
   }
   RETURN_IF_ERROR(dataset.status());
+  if (options.validation)
+    WarnValidation(*options.validation, IdentityText(dataset->identity()), terminal);
   if (dataset->manifest() != nullptr) options.folder = line.arguments[0];
   return MakePage(*dataset, options, terminal);
 }

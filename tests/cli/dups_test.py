@@ -56,6 +56,24 @@ class DupsTest(command.PackTest):
     self.assertEqual({"train"}, {splits[key] for key in keys})
     self.assertEqual(3, len(keys))
 
+  def test_what_is_measured_on_stays(self):
+    # val is larger than train here.
+    for split, numbers in (("train", range(3)), ("val", range(5))):
+      for i in numbers:
+        self.write(f"src/{split}/cat/{split}{i}.jpg", jpeg(i))
+    self.pack("src", "-o", "out")
+    self.pack("dups", "out", "--write-list", "keys.txt")
+    self.assertEqual(["cat/train0", "cat/train1", "cat/train2"], sorted(key[key.index("cat"):] for key in self.keys()))
+
+  def test_names_are_not_compared_with_numbers(self):
+    self.source(count=4)
+    self.pack("src", "-o", "out")
+    shard = next((self.folder / "out").glob("*.tar"))
+    self.write("x.tar", shard.read_bytes())
+    self.assertIn("only numbers in x.tar: label conflicts between them are not looked for", self.pack("dups", "out", "x.tar").stderr)
+    self.pack("convert", "out", "-o", "other", "-f", "tfrecord")
+    self.assertNotIn("only numbers", self.pack("dups", "out", "other").stderr)
+
   def test_near_copies(self):
     photos = sorted(path for path in TESTDATA.glob("*.jpg") if path.name.startswith("baseline"))
     self.assertTrue(photos)

@@ -201,12 +201,16 @@ class ReportTest(command.PackTest):
     self.assertIn("(--near), were not looked for", self.text(self.section(tree, "copies")))
     shards[2].unlink()
     self.write("found.json", self.pack("validate", "out", "--json", expect=4).stdout.encode())
+    self.assertIn("the validation has found",
+                  self.pack("report", "out", "-o", "report.html", "--validation", "found.json", expect=4).stderr)
     tree = self.page("out", "--validation", "found.json", expect=4)
     self.assertIn(shards[2].name, self.text(self.section(tree, "validation")))
     self.assertNotIn("not of this dataset", self.text(self.section(tree, "validation")))
     self.write("src/cat/more.jpg", jpeg(99))
     self.pack("src", "-o", "other")
     self.assertIn("not of this dataset", self.text(self.section(self.page("other", "--validation", "found.json"), "validation")))
+    self.assertIn("the validation is not of this dataset",
+                  self.pack("report", "other", "-o", "report.html", "--validation", "found.json").stderr)
     self.write("bad.json", b"[[[")
     self.pack("report", "other", "-o", "report.html", "--validation", "bad.json", expect=2)
     self.assertIn(shards[2].name, self.text(self.section(tree, "damage")))

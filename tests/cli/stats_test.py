@@ -1,6 +1,8 @@
 """`pack stats` and what `pack info` counts."""
 
+import io
 import json
+import tarfile
 
 import command
 from command import jpeg
@@ -90,6 +92,23 @@ class StatsTest(command.PackTest):
     ids = [note["id"] for note in self.stats("out")["notes"]]
     self.assertEqual(["label-conflict", "folder-of-another-class", "single-sample-class"], ids)
     self.pack("stats", "out")
+
+  def test_images_that_are_none(self):
+    images = [jpeg(0), b"no image at all", b"", jpeg(1)[:-300]]
+    with tarfile.open(self.folder / "x.tar", "w", format=tarfile.USTAR_FORMAT) as shard:
+      for i, data in enumerate(images):
+        member = tarfile.TarInfo(f"{i}.jpg")
+        member.size = len(data)
+        shard.addfile(member, io.BytesIO(data))
+    notes = {note["id"]: note["count"] for note in json.loads(self.pack("stats", "x.tar", "--json", "--check", expect=8).stdout)["notes"]}
+    self.assertEqual({"unknown-image": 1, "empty-image": 1, "truncated-image": 1}, notes)
+    # Images whose facts the index holds are known.
+    self.source("good", count=4)
+    self.pack("good", "-o", "made")
+    (self.folder / "shards").mkdir()
+    next((self.folder / "made").glob("*.tar")).rename(self.folder / "shards/a.tar")
+    self.pack("index", "shards")
+    self.pack("stats", "shards", "--check")
 
   def test_odd_names_and_many_classes(self):
     for i in range(25):

@@ -50,7 +50,7 @@ struct Sums {
   std::map<int64_t, LabelCount> labels;  // -1: none
   std::map<std::string, FieldStats> fields;
   std::map<std::pair<ImageFormat, uint32_t>, std::pair<ImageInfo, uint64_t>> kinds;
-  uint64_t without_facts = 0;
+  uint64_t without_facts = 0, unknown = 0, empty = 0;
   uint64_t progressive = 0, animated = 0, alpha = 0, turned = 0, truncated = 0;
   std::map<std::pair<int64_t, uint32_t>, uint64_t> misplaced;  // label, and class of the folder
 
@@ -69,6 +69,8 @@ struct Sums {
     }
     for (const auto& [pair, count] : other.misplaced) misplaced[pair] += count;
     without_facts += other.without_facts;
+    unknown += other.unknown;
+    empty += other.empty;
     progressive += other.progressive;
     animated += other.animated;
     alpha += other.alpha;
@@ -202,8 +204,10 @@ ImageInfo Gathering::ReadFacts(uint32_t shard, const ShardIndex& index, uint64_t
   if (length > kMaxFileBytes) return {};
   bytes.resize(length);
   if (!dataset_.ReadField({shard, record}, field, bytes).ok()) return {};
-  return ProbeImage(bytes, {.level = ProbeLevel::kHeader,
-                            .max_pixels = std::numeric_limits<uint64_t>::max()})
+  // The bytes are here, so that it costs little to see whether they end too early.
+  return ProbeImage(bytes, {.level = ProbeLevel::kStructure,
+                            .max_pixels = std::numeric_limits<uint64_t>::max(),
+                            .allow_truncated = true})
       .info;
 }
 
@@ -228,6 +232,8 @@ void Gathering::LookAtImages(uint32_t shard, const ShardIndex& index, std::optio
       info = ReadFacts(shard, index, record, *image, bytes);
     if (!there || info.width == 0 || info.height == 0) {
       ++sums.without_facts;
+      if (there && lengths[record] == 0) ++sums.empty;
+      if (there && lengths[record] > 0 && info.format == ImageFormat::kUnknown) ++sums.unknown;
       continue;
     }
     widths_[first + record] = info.width;
@@ -453,6 +459,12 @@ void Gathering::AddNotes() {
   }
   if (unlabelled > expected)
     stats_.notes.push_back({.kind = NoteKind::kUnlabelled, .count = unlabelled - expected});
+  const auto images = [&](NoteKind kind, uint64_t count) {
+    if (count > 0) stats_.notes.push_back({.kind = kind, .count = count});
+  };
+  images(NoteKind::kUnknownImage, total_.unknown);
+  images(NoteKind::kEmptyImage, total_.empty);
+  images(NoteKind::kTruncatedImage, total_.truncated);
   for (const FieldStats& field : stats_.fields) {
     if (field.samples < stats_.samples) {
       stats_.notes.push_back({.kind = NoteKind::kPartialField,

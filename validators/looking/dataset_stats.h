@@ -5,7 +5,7 @@
 //   bool suspicious = !stats->notes.empty();
 //
 // Comes from manifest and indexes alone; of third-party shards, whose indexes hold no facts about
-// images, the headers of all images are read.
+// images, all images are read, though not decoded.
 //
 // Lifetime: owns everything.
 // Thread-safety: any thread; works on all cores.

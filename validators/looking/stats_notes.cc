@@ -11,9 +11,18 @@ namespace {
 using absl::StrCat;
 
 constexpr std::array<std::string_view, static_cast<size_t>(NoteKind::kCount)> kIds = {
-    "label-conflict",          "split-leak",  "copies",
-    "folder-of-another-class", "empty-class", "missing-in-split",
-    "single-sample-class",     "unlabelled",  "partial-field"};
+    "label-conflict",
+    "split-leak",
+    "copies",
+    "folder-of-another-class",
+    "empty-class",
+    "missing-in-split",
+    "single-sample-class",
+    "unlabelled",
+    "unknown-image",
+    "empty-image",
+    "truncated-image",
+    "partial-field"};
 
 // "1 class", "2 classes".
 std::string Counted(uint64_t count, std::string_view one, std::string_view many) {
@@ -53,6 +62,13 @@ std::string NoteText(const StatsNote& note,
     case NoteKind::kUnlabelled:
       return StrCat(Counted(note.count, "sample has", "samples have"),
                     " no label, though others have one");
+    case NoteKind::kUnknownImage:
+      return StrCat(Counted(note.count, "image is", "images are"),
+                    " of no format that is known, or broken at the beginning");
+    case NoteKind::kEmptyImage:
+      return StrCat(Counted(note.count, "image has", "images have"), " no bytes");
+    case NoteKind::kTruncatedImage:
+      return StrCat(Counted(note.count, "image ends", "images end"), " too early");
     case NoteKind::kPartialField:
       return StrCat(Counted(note.count, "sample lacks", "samples lack"), " the field ", name(0));
     case NoteKind::kCount:

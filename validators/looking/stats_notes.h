@@ -26,6 +26,9 @@ enum class NoteKind : uint8_t {
   kMissingInSplit,     // the same, and split
   kSingleSampleClass,  // the same as kEmptyClass
   kUnlabelled,         // count: samples without a label, though others have one
+  kUnknownImage,       // count: images of a format that is not known
+  kEmptyImage,         // count: images without a byte
+  kTruncatedImage,     // count: images whose bytes end too early
   kPartialField,       // names: the field; count: samples without it
   kCount,              // not a kind
 };
