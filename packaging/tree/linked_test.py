@@ -50,8 +50,9 @@ class LinkedTest(unittest.TestCase):
 
   def test_layout(self):
     files = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if not path.is_dir() or path.is_symlink()}
-    expected = {"bin/pack", "include/shardpack.h", "include/shardpack.hpp", "lib/libshardpack.so", "lib/libshardpack.so.0",
-                "lib/libshardpack.so." + self.version, "lib/pkgconfig/shardpack.pc", "lib/cmake/shardpack/shardpackConfig.cmake",
+    expected = {"bin/pack", "include/shardpack.h", "include/shardpack.hpp", "include/shardpack_op.h", "lib/libshardpack.so",
+                "lib/libshardpack.so.0", "lib/libshardpack.so." + self.version, "lib/libshardpack_opencv.so.0",
+                "lib/pkgconfig/shardpack.pc", "lib/cmake/shardpack/shardpackConfig.cmake",
                 "lib/cmake/shardpack/shardpackConfigVersion.cmake", "share/man/man1/pack.1",
                 "share/bash-completion/completions/pack", "share/zsh/site-functions/_pack", "share/fish/vendor_completions.d/pack.fish",
                 "share/doc/shardpack/LICENSE"}
