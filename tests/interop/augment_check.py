@@ -14,8 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SIDE, IMAGES = 224, 20
 # Levels off, and the share of values that may be; the rest are equal. A warp may take the neighbour of a pixel on an edge.
 LIMITS = {"saturation": (1, 0.01), "hue": (1, 0.001), "grayscale": (1, 1e-4), "sharpness": (1, 0.001), "rotate": (255, 0.002),
-          "affine": (255, 0.001), "bilinear": (1, 0.06), "several": (2, 0.02), "gaussian_blur": (2, 0.12), "perspective": (255, 0.001),
-          "elastic": (255, 0.001), "smooth perspective": (255, 0.06), "smooth elastic": (255, 0.06), "clahe": (2, 0.5)}
+          "affine": (255, 0.001), "bilinear": (1, 0.06), "several": (2, 0.02), "gaussian_blur": (1, 0.05), "perspective": (255, 0.001),
+          "elastic": (255, 0.001), "smooth perspective": (1, 0.06), "smooth elastic": (255, 0.06), "clahe": (2, 0.5)}
 # Warps that are bilinear unless this parameter says otherwise.
 SMOOTH = {"perspective": 8, "elastic": 3}
 # What torchvision and cv2 make of the same images, in the Python that has them.
