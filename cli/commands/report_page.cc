@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +14,6 @@
 #include "cli/terminal/units.h"
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
-#include "formats/io/file.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
@@ -46,11 +44,8 @@ std::string ReportCommand(const std::string& out, const std::string& path) {
 absl::Status CheckReplaced(const std::string& path, const CommandLine& line) {
   ASSIGN_OR_RETURN(const bool exists, Exists(path));
   if (!exists || !line.pack().report->empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const File file, File::OpenRead(path));
-  std::string beginning(1024, '\0');
-  ASSIGN_OR_RETURN(const size_t got, file.ReadAt(0, std::as_writable_bytes(std::span(beginning))));
-  beginning.resize(got);
-  if (IsReport(beginning)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool page, IsOfKind(path, kPage));
+  if (page) return absl::OkStatus();
   return absl::FailedPreconditionError(
       StrCat(EscapeForTerminal(path),
              " is in the way of --report, and no page of pack report; name another file, as in "
@@ -113,21 +108,8 @@ absl::Status CheckPageOf(const std::string& out, const CommandLine& line,
                                        EscapeForTerminal(out),
                                        ", whose manifest would not list it; put it elsewhere"));
   }
-  for (const std::string& input : inputs) {
-    if (std::error_code error; !std::filesystem::is_directory(input, error) || !LiesIn(path, input))
-      continue;
-    return InvalidArgumentError(StrCat("--report ", shown, " lies in the source ",
-                                       EscapeForTerminal(input),
-                                       ", where it would be listed as well; put it elsewhere"));
-  }
   // The folder of the default name is that of the dataset, which the run makes.
-  const std::filesystem::path folder =
-      line.pack().report->empty() ? "" : std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
-    return InvalidArgumentError(
-        StrCat("--report ", shown, ": there is no folder ", EscapeForTerminal(folder.string())));
-  }
+  if (!line.pack().report->empty()) RETURN_IF_ERROR(CheckFolderOf("--report", path));
   return CheckReplaced(path, line);
 }
 

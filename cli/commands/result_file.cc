@@ -87,6 +87,11 @@ const ResultKind kKeyList = {"list of pack dups", [](std::string_view beginning)
                                return beginning.starts_with(kKeyListMark);
                              }};
 
+absl::StatusOr<bool> IsOfKind(const std::string& path, const ResultKind& kind) {
+  ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(path));
+  return kind.written(beginning);
+}
+
 absl::Status CheckResultFile(std::string_view flag, const std::string& path,
                              const std::vector<std::string>& inputs, const ResultKind& kind) {
   const std::string named = StrCat(std::string(flag), " ", EscapeForTerminal(path));
@@ -118,8 +123,8 @@ absl::Status CheckResultFile(std::string_view flag, const std::string& path,
                           ", which is only read; put it elsewhere"));
   }
   if (!there || facts.st_size == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(path));
-  if (kind.written(beginning)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool replaceable, IsOfKind(path, kind));
+  if (replaceable) return absl::OkStatus();
   return absl::FailedPreconditionError(StrCat(EscapeForTerminal(path), " is in the way of ",
                                               std::string(flag), ", and no ", kind.name,
                                               "; name another file, or move it away"));

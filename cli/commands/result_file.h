@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace shardpack::cli {
 
@@ -29,6 +30,9 @@ extern const ResultKind kPage, kKeyList;
 
 // The first line of a list of keys. A key that begins with `#` has %23 there.
 inline constexpr std::string_view kKeyListMark = "# pack dups: keys to leave out, one a line\n";
+
+// Whether a command of this kind wrote the file.
+absl::StatusOr<bool> IsOfKind(const std::string& path, const ResultKind& kind);
 
 // `inputs`: the paths that the command reads, files among them.
 absl::Status CheckResultFile(std::string_view flag, const std::string& path,
