@@ -65,12 +65,14 @@ class PackJobTest : public ::testing::Test {
     return Json::parse(job.result());
   }
 
-  // A folder with a fifo that scripts wait at.
+  // A folder with fifos that scripts wait at, each once: a second read of the same fifo would find
+  // the first writer, which has yet to close it, and end at once.
   std::string MakeFifoFolder() {
-    EXPECT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
+    for (const char* name : {"first", "second"})
+      EXPECT_EQ(::mkfifo((folder_ / name).c_str(), 0600), 0);
     return folder_.string();
   }
-  void LetGo() { std::ofstream(folder_ / "fifo") << "go\n"; }
+  void LetGo(const char* fifo) { std::ofstream(folder_ / fifo) << "go\n"; }
 
   fs::path folder_;
 };
@@ -111,15 +113,15 @@ TEST_F(PackJobTest, AnErrorIsTakenFromBelowTheReport) {
 }
 
 TEST_F(PackJobTest, ProgressIsSeenAndIsNoMessage) {
-  auto job = Start(R"(read go < fifo
+  auto job = Start(R"(read go < first
 echo '{"schema":"shardpack.progress/1","stage":"packing","done":5,"total":9,"bytes_in":7,"bytes_total":8,"seconds":1.5,"eta_seconds":null}' >&2
-read go < fifo; exit 0)",
+read go < second; exit 0)",
                    {"build"}, MakeFifoFolder());
   JobProgress progress;
   EXPECT_EQ(job->Poll(0, &progress), PackJob::Seen::kNothing);
   EXPECT_EQ(job->result(), "");
   EXPECT_EQ(job->exit_code(), -1);
-  LetGo();
+  LetGo("first");
   ASSERT_EQ(job->Poll(-1, &progress), PackJob::Seen::kProgress);
   EXPECT_EQ(progress.stage, "packing");
   EXPECT_EQ(progress.done, 5u);
@@ -130,7 +132,7 @@ read go < fifo; exit 0)",
   EXPECT_EQ(progress.eta_seconds, -1);
   EXPECT_EQ(job->Poll(0, &progress), PackJob::Seen::kNothing);
   EXPECT_FALSE(job->ended());
-  LetGo();
+  LetGo("second");
   EXPECT_EQ(job->Poll(-1, &progress), PackJob::Seen::kEnd);
   EXPECT_EQ(job->Poll(-1, &progress), PackJob::Seen::kEnd);
   EXPECT_EQ(Json::parse(job->result())["stderr"], "");
@@ -232,7 +234,7 @@ TEST_F(PackJobTest, OutputWithoutLimitIsNotKept) {
 }
 
 TEST_F(PackJobTest, AForkedChildOfTheCallerTouchesNothing) {
-  auto job = Start("read go < fifo; exit 4", {"build"}, MakeFifoFolder());
+  auto job = Start("read go < first; exit 4", {"build"}, MakeFifoFolder());
   const pid_t child = ::fork();
   if (child == 0) {
     JobProgress progress;
@@ -245,7 +247,7 @@ TEST_F(PackJobTest, AForkedChildOfTheCallerTouchesNothing) {
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  LetGo();
+  LetGo("first");
   EXPECT_EQ(Ended(*job)["exit_code"], 4);
 }
 
