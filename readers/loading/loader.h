@@ -65,7 +65,7 @@ struct LoaderOptions {
   // Copies from mappings of shards that are in the page cache. Installs a SIGBUS handler; see
   // readers/dataset/mapped_shard.h.
   bool map_warm_shards = true;
-  int threads = 0;  // 0: the cores this process may use
+  int threads = 0;  // 0: CoresOfRank (formats/io/rank_cores.h)
   int io_threads = 32;
   uint32_t prefetch_batches = 0;              // 0: enough to keep the I/O threads busy, at least 4
   uint64_t memory_bytes = uint64_t{1} << 30;  // maximum for batches
