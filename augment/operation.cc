@@ -113,6 +113,19 @@ bool IsWarp(OperationKind kind) {
   return kind >= OperationKind::kShearX && kind <= OperationKind::kElastic;
 }
 
+size_t WarpOptionsOf(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kAffine:
+      return 6;
+    case OperationKind::kPerspective:
+      return 8;
+    case OperationKind::kElastic:
+      return 3;
+    default:
+      return 1;
+  }
+}
+
 bool NeedsOpenCv(OperationKind kind) {
   return kind >= OperationKind::kGaussianBlur && kind <= OperationKind::kClahe;
 }

@@ -118,6 +118,9 @@ struct Operation {
 
 // Whether the operation moves pixels, so that boxes and masks would have to move as well.
 bool IsWarp(OperationKind kind);
+// The first of a warp's options among its values, bilinear and then fill: they stand behind those
+// that say where to. Flips have none.
+size_t WarpOptionsOf(OperationKind kind);
 // Whether OpenCV does it.
 bool NeedsOpenCv(OperationKind kind);
 

@@ -66,9 +66,20 @@ bool AugmentPlan::MayWarp() const {
                      [](const PlanStep& step) { return step.MayWarp(); });
 }
 
-bool AugmentPlan::MayDo(OperationKind kind) const {
-  return std::any_of(steps_.begin(), steps_.end(),
-                     [&](const PlanStep& step) { return step.MayDo(kind); });
+size_t AugmentPlan::MostOf(std::span<const OperationKind> kinds) const {
+  size_t most = 0;
+  for (const PlanStep& step : steps_) {
+    size_t of_step = 0;
+    for (const OperationKind kind : kinds) of_step += step.MostOf(kind);
+    most += std::min(of_step, step.MostOperations());
+  }
+  return most;
+}
+
+size_t AugmentPlan::MostOperations() const {
+  size_t most = 0;
+  for (const PlanStep& step : steps_) most += step.MostOperations();
+  return most;
 }
 
 absl::Status AugmentPlan::Add(OwnOperation operation) {

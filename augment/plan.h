@@ -28,6 +28,7 @@
 #define SHARDPACK_AUGMENT_PLAN_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,7 +65,12 @@ class AugmentPlan {
   // Whether a step may move pixels after the crop.
   bool MayWarp() const;
   // Whether a step may do this operation. Policies do none of perspective, elastic and OpenCV's.
-  bool MayDo(OperationKind kind) const;
+  bool MayDo(OperationKind kind) const { return MostOf(kind) > 0; }
+  // The most operations of this kind, and of any, that a sample may get; those of batches are not
+  // among them.
+  size_t MostOf(OperationKind kind) const { return MostOf(std::span(&kind, 1)); }
+  size_t MostOf(std::span<const OperationKind> kinds) const;
+  size_t MostOperations() const;
   // Gives `own(NAME)` of the text its meaning; a plan without such a step gets one at its end.
   absl::Status Add(OwnOperation operation);
   // What a loader asks first. InvalidArgument: a step own(NAME) without an operation;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -339,11 +340,51 @@ bool PlanStep::MayWarp() const {
          kind == StepKind::kElastic || (kind == StepKind::kOperation && IsWarp(operation));
 }
 
-bool PlanStep::MayDo(OperationKind wanted) const {
-  if (wanted == OperationKind::kPerspective) return kind == StepKind::kPerspective;
-  if (wanted == OperationKind::kElastic) return kind == StepKind::kElastic;
-  if (wanted == OperationKind::kOwn) return kind == StepKind::kOwn;
-  return kind == StepKind::kOperation && operation == wanted;
+size_t PlanStep::MostOf(OperationKind wanted) const {
+  const auto changes = [this](size_t i, double same) {
+    return values[i].low != same || values[i].high != same;
+  };
+  switch (kind) {
+    case StepKind::kOperation:
+      return operation == wanted ? 1 : 0;
+    case StepKind::kColorJitter:
+      return (wanted == OperationKind::kBrightness && changes(0, 1)) ||
+             (wanted == OperationKind::kContrast && changes(1, 1)) ||
+             (wanted == OperationKind::kSaturation && changes(2, 1)) ||
+             (wanted == OperationKind::kHue && changes(3, 0));
+    case StepKind::kErase:
+      return wanted == OperationKind::kErase ? 1 : 0;
+    case StepKind::kPerspective:
+      return wanted == OperationKind::kPerspective ? 1 : 0;
+    case StepKind::kElastic:
+      return wanted == OperationKind::kElastic ? 1 : 0;
+    case StepKind::kOwn:
+      return wanted == OperationKind::kOwn ? 1 : 0;
+    case StepKind::kBatch:
+      return 0;
+    default:
+      break;
+  }
+  const std::span<const OperationKind> kinds = PolicyOperations();
+  const bool known = std::find(kinds.begin(), kinds.end(), wanted) != kinds.end() ||
+                     (kind == StepKind::kAutoAugment && wanted == OperationKind::kInvert);
+  return known ? MostOperations() : 0;
+}
+
+size_t PlanStep::MostOperations() const {
+  switch (kind) {
+    case StepKind::kColorJitter:
+      return MostOf(OperationKind::kBrightness) + MostOf(OperationKind::kContrast) +
+             MostOf(OperationKind::kSaturation) + MostOf(OperationKind::kHue);
+    case StepKind::kRandAugment:
+      return static_cast<size_t>(values[0].high);
+    case StepKind::kAutoAugment:
+      return 2;
+    case StepKind::kBatch:
+      return 0;
+    default:
+      return 1;
+  }
 }
 
 }  // namespace shardpack

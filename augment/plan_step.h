@@ -78,8 +78,10 @@ struct PlanStep {
   static absl::StatusOr<PlanStep> Make(const TextCall& call, uint32_t place);
   std::string ToText() const;
   bool MayWarp() const;
-  // Whether one of its operations can be this one.
-  bool MayDo(OperationKind kind) const;
+  // How many of its operations can be this one, and how many it has, at most; those of batches are
+  // not among them.
+  size_t MostOf(OperationKind kind) const;
+  size_t MostOperations() const;
   void Draw(const SampleIdentity& sample, uint32_t width, uint32_t height,
             SampleProgram& program) const;
 };

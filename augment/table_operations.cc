@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "augment/pixel_arithmetic.h"
 #include "augment/pixel_operations.h"
 
 namespace shardpack {
@@ -75,7 +76,7 @@ float MeanGray(const PixelView& image, const LevelTables& tables) {
 LevelTable Contrast(double factor, float mean) {
   const auto f = static_cast<float>(factor);
   const float rest = mean * static_cast<float>(1.0 - factor);
-  return MakeTable([&](uint32_t x) { return Truncated(static_cast<float>(x) * f + rest); });
+  return MakeTable([&](uint32_t x) { return ContrastLevel(static_cast<float>(x), f, rest); });
 }
 
 using Histogram = std::array<uint32_t, 256>;
@@ -106,26 +107,20 @@ LevelTable Autocontrast(const Histogram& histogram) {
   const auto used = [](uint32_t count) { return count > 0; };
   const auto first = std::find_if(histogram.begin(), histogram.end(), used);
   const auto last = std::find_if(histogram.rbegin(), histogram.rend(), used);
-  auto least = static_cast<float>(first - histogram.begin());
+  const auto least = static_cast<float>(first - histogram.begin());
   const auto most = static_cast<float>(histogram.rend() - last - 1);
-  float scale = (most - least) * static_cast<float>(1.0 / 255);
-  if (least == most) {
-    least = 0;
-    scale = 1;
-  }
-  return MakeTable([&](uint32_t x) { return Truncated((static_cast<float>(x) - least) / scale); });
+  return MakeTable(
+      [&](uint32_t x) { return AutocontrastLevel(static_cast<float>(x), least, most); });
 }
 
-// Pillow's ImageOps.equalize.
 LevelTable Equalize(const Histogram& histogram, uint64_t pixels) {
   const auto last =
       std::find_if(histogram.rbegin(), histogram.rend(), [](uint32_t count) { return count > 0; });
   const uint64_t step = (pixels - *last) / 255;
-  if (step == 0) return MakeTable([](uint32_t x) { return static_cast<uint8_t>(x); });
-  uint64_t sum = step / 2;
+  uint64_t before = 0;
   return MakeTable([&](uint32_t x) {
-    const auto level = static_cast<uint8_t>(std::min<uint64_t>(sum / step, 255));
-    sum += histogram[x];
+    const uint8_t level = EqualizedLevel(x, before, step);
+    before += histogram[x];
     return level;
   });
 }

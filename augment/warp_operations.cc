@@ -9,61 +9,47 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "augment/elastic_field.h"
+#include "augment/pixel_arithmetic.h"
 #include "augment/pixel_operations.h"
 #include "augment/program.h"
+#include "augment/warp_arithmetic.h"
 #include "images/augment/random_numbers.h"
 
 namespace shardpack {
 namespace {
 
-// Positions along a row advance in units of 2^-32 pixels from where the row begins in double. The
-// limits of operation.cc keep them below 2^31 pixels: a matrix has entries below 3,400, and images
-// and shifts at most 131,070 pixels.
-constexpr double kOne = 0x1p32;
+// The limits of operation.cc keep positions below 2^31 pixels: a matrix has entries below 3,400,
+// and images and shifts at most 131,070 pixels.
 struct AffineWalk {
   int64_t x, y;
   const int64_t step_x, step_y;
 
   AffineWalk(const WarpMatrix& m, uint32_t row, double shift)
-      : x(std::llrint((m[0] * 0.5 + m[1] * (row + 0.5) + m[2] - shift) * kOne)),
-        y(std::llrint((m[3] * 0.5 + m[4] * (row + 0.5) + m[5] - shift) * kOne)),
-        step_x(std::llrint(m[0] * kOne)),
-        step_y(std::llrint(m[3] * kOne)) {}
+      : x(WarpRowStart(m.data(), row, shift)),
+        y(WarpRowStart(m.data() + 3, row, shift)),
+        step_x(WarpStep(m[0])),
+        step_y(WarpStep(m[3])) {}
   void Advance() {
     x += step_x;
     y += step_y;
   }
 };
 
-// Each position by a division of its own. Those far outside, and behind the horizon, become one
-// that is outside.
 class PerspectiveWalk {
  public:
   int64_t x = 0, y = 0;
 
   PerspectiveWalk(const WarpMatrix& m, uint32_t row, double shift)
-      : m_(m), row_(row + 0.5), shift_(shift) {
-    Find();
+      : m_(m), row_(row), shift_(shift) {
+    PerspectivePlace(m_.data(), 0, row_, shift_, &x, &y);
   }
-  void Advance() {
-    column_ += 1;
-    Find();
-  }
+  void Advance() { PerspectivePlace(m_.data(), ++column_, row_, shift_, &x, &y); }
 
  private:
-  void Find() {
-    const double scale = m_[6] * column_ + m_[7] * row_ + m_[8];
-    const double px = (m_[0] * column_ + m_[1] * row_ + m_[2]) / scale - shift_;
-    const double py = (m_[3] * column_ + m_[4] * row_ + m_[5]) / scale - shift_;
-    const bool near = scale > 0 && std::abs(px) < kFar && std::abs(py) < kFar;
-    x = std::llrint((near ? px : -kFar) * kOne);
-    y = std::llrint((near ? py : -kFar) * kOne);
-  }
-
-  static constexpr double kFar = 0x1p20;
   const WarpMatrix& m_;
-  double column_ = 0.5;
-  const double row_, shift_;
+  uint32_t column_ = 0;
+  const uint32_t row_;
+  const double shift_;
 };
 
 class ElasticWalk {
@@ -81,8 +67,8 @@ class ElasticWalk {
 
  private:
   void Find() {
-    x = std::llrint((column_ + 0.5 - shift_ + dx_[column_]) * kOne);
-    y = std::llrint((row_ + dy_[column_]) * kOne);
+    x = std::llrint((column_ + 0.5 - shift_ + dx_[column_]) * kWarpOne);
+    y = std::llrint((row_ + dy_[column_]) * kWarpOne);
   }
 
   const float *const dx_, *const dy_;
@@ -130,8 +116,7 @@ void WarpNearest(const WalkOf& walk_of, uint8_t fill, const PixelView& from,
 template <uint32_t kChannels>
 void Blend(int64_t at_x, int64_t at_y, int64_t width, int64_t height, uint8_t fill,
            const PixelView& from, uint8_t* out) {
-  // Rounded to the nearest of 256 places between two pixels.
-  const int64_t fx = (at_x + (1 << 23)) >> 24, fy = (at_y + (1 << 23)) >> 24;
+  const int64_t fx = BlendPlace(at_x), fy = BlendPlace(at_y);
   const int64_t px = fx >> 8, py = fy >> 8;
   const auto wx = static_cast<uint32_t>(fx & 255), wy = static_cast<uint32_t>(fy & 255);
   if (px < -1 || py < -1 || px >= width || py >= height) {
@@ -148,8 +133,7 @@ void Blend(int64_t at_x, int64_t at_y, int64_t width, int64_t height, uint8_t fi
     const uint32_t b = level(right && upper, px + 1, py, c);
     const uint32_t d = level(left && lower, px, py + 1, c);
     const uint32_t e = level(right && lower, px + 1, py + 1, c);
-    const uint32_t top = a * (256 - wx) + b * wx, bottom = d * (256 - wx) + e * wx;
-    out[c] = static_cast<uint8_t>((top * (256 - wy) + bottom * wy + (1 << 15)) >> 16);
+    out[c] = BlendedLevel(a, b, d, e, wx, wy);
   }
 }
 
@@ -165,20 +149,6 @@ void WarpBilinear(const WalkOf& walk_of, uint8_t fill, const PixelView& from,
       if (++x == image.width) break;
       walk.Advance();
     }
-  }
-}
-
-// The options of a warp stand behind the parameters that say where to.
-size_t OptionsOf(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kAffine:
-      return 6;
-    case OperationKind::kPerspective:
-      return 8;
-    case OperationKind::kElastic:
-      return 3;
-    default:
-      return 1;
   }
 }
 
@@ -216,7 +186,7 @@ bool IsTooSmall(const Operation& warp, uint32_t width, uint32_t height) {
 absl::Status Warp(const Operation& operation, const PixelView& from, ElasticField& field,
                   const EditablePixels& image) {
   if (IsTooSmall(operation, image.width, image.height)) return absl::OkStatus();
-  const size_t options = OptionsOf(operation.kind);
+  const size_t options = WarpOptionsOf(operation.kind);
   const bool bilinear = operation.values[options] != 0;
   const auto fill = static_cast<uint8_t>(operation.values[options + 1]);
   return WithWalk(operation, image.width, image.height, field, [&](const auto& walk_of) {
@@ -266,8 +236,7 @@ void FlipVertically(const EditablePixels& image) {
     std::swap_ranges(image.Row(y), image.Row(y) + row_bytes, image.Row(image.height - 1 - y));
 }
 
-// The blurred image is the mean of 3 x 3 pixels with the centre counted five times, rounded;
-// border pixels stay.
+// Border pixels stay.
 void Sharpen(double factor, const PixelView& from, const EditablePixels& image) {
   if (image.width < 3 || image.height < 3) return;
   const auto rest = static_cast<float>(1.0 - factor);
@@ -281,10 +250,7 @@ void Sharpen(double factor, const PixelView& from, const EditablePixels& image) 
       const int32_t center = here[i];
       const int32_t sum = above[i - n] + above[i] + above[i + n] + here[i - n] + 5 * center +
                           here[i + n] + below[i - n] + below[i] + below[i + n];
-      const int32_t blurred = (2 * sum + 13) / 26;
-      const float sharp = static_cast<float>(center) + static_cast<float>(blurred - center) * rest;
-      const float low = sharp < 0 ? 0 : sharp;
-      out[i] = static_cast<uint8_t>(static_cast<int32_t>(low > 255 ? 255 : low));
+      out[i] = SharpenedLevel(center, sum, rest);
     }
   }
 }

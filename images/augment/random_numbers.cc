@@ -6,16 +6,6 @@
 namespace shardpack {
 namespace {
 
-// Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014; constants of
-// Stafford's variant 13.
-constexpr uint64_t Mix(uint64_t x) {
-  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
-  x = (x ^ x >> 27) * 0x94D049BB133111EB;
-  return x ^ x >> 31;
-}
-
-constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio, odd
-
 // 2^(x / 2^32) in units of 2^-32, for x below 2^32: the product of 2^(2^-k) over the set bits.
 // Integers only, so the last bit does not depend on a library or processor.
 uint64_t ExpTwo(uint32_t x) {
@@ -39,13 +29,6 @@ uint64_t ExpTwo(uint32_t x) {
 }
 
 }  // namespace
-
-uint64_t SampleRandom(const SampleIdentity& sample, uint64_t n) {
-  uint64_t state = Mix(sample.seed + kGolden);
-  state = Mix((state ^ sample.epoch) + kGolden);
-  state = Mix((state ^ sample.id) + kGolden);
-  return Mix(state + ((uint64_t{sample.view} << 48) + n + 1) * kGolden);
-}
 
 double RandomUnit(uint64_t random) { return static_cast<double>(random >> 11) * 0x1p-53; }
 

@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "images/pixels/host_device.h"
+
 namespace shardpack {
 
 // The inputs of a sample's random numbers. `view`: which of several versions of one sample.
@@ -20,7 +22,7 @@ struct SampleIdentity {
 
 // The n-th 64-bit random number of a sample, n below 2^48: SplitMix64's finalizer over a mix of the
 // inputs.
-uint64_t SampleRandom(const SampleIdentity& sample, uint64_t n);
+SHARDPACK_HOST_DEVICE constexpr uint64_t SampleRandom(const SampleIdentity& sample, uint64_t n);
 
 // A number in [0, 1), from the upper 53 bits.
 double RandomUnit(uint64_t random);
@@ -33,6 +35,22 @@ double RandomBetween(uint64_t random, double low, double high);
 double PortableExp(double x);
 // Like Python's round(): halves go to the even number.
 double RoundHalfEven(double x);
+
+// Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014; constants of
+// Stafford's variant 13.
+SHARDPACK_HOST_DEVICE constexpr uint64_t MixedRandom(uint64_t x) {
+  x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9;
+  x = (x ^ x >> 27) * 0x94D049BB133111EB;
+  return x ^ x >> 31;
+}
+
+SHARDPACK_HOST_DEVICE constexpr uint64_t SampleRandom(const SampleIdentity& sample, uint64_t n) {
+  constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio, odd
+  uint64_t state = MixedRandom(sample.seed + kGolden);
+  state = MixedRandom((state ^ sample.epoch) + kGolden);
+  state = MixedRandom((state ^ sample.id) + kGolden);
+  return MixedRandom(state + ((uint64_t{sample.view} << 48) + n + 1) * kGolden);
+}
 
 }  // namespace shardpack
 
