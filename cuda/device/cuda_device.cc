@@ -257,6 +257,10 @@ class CudaDevice final : public Device {
     return On("starting the preprocessing",
               [&] { return static_cast<cudaError_t>(LaunchPreprocess(launch, stream)); });
   }
+  absl::Status AugmentRound(const RoundLaunch& launch, Stream stream) override {
+    return On("starting the augmentation of a batch",
+              [&] { return static_cast<cudaError_t>(LaunchAugmentRound(launch, stream)); });
+  }
   absl::Status Gather(const GatherLaunch& launch, Stream stream) override {
     return On("starting the gathering of a batch",
               [&] { return static_cast<cudaError_t>(LaunchGather(launch, stream)); });

@@ -28,6 +28,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cuda/kernels/augment_round.h"
 #include "cuda/kernels/gather.h"
 #include "cuda/kernels/preprocess.h"
 
@@ -134,6 +135,7 @@ class Device {
   virtual absl::Status Fill(void* to, int byte, size_t bytes, Stream stream) = 0;
 
   virtual absl::Status Preprocess(const PreprocessLaunch& launch, Stream stream) = 0;
+  virtual absl::Status AugmentRound(const RoundLaunch& launch, Stream stream) = 0;
   virtual absl::Status Gather(const GatherLaunch& launch, Stream stream) = 0;
 
  protected:

@@ -101,6 +101,10 @@ absl::Status HostDevice::Preprocess(const PreprocessLaunch& launch, Stream) {
   if (PreprocessByThreads(launch, threads_).ok()) return absl::OkStatus();
   return Failure(kDeviceInvalidValue, "invalid value", "starting the preprocessing");
 }
+absl::Status HostDevice::AugmentRound(const RoundLaunch& launch, Stream) {
+  AugmentRoundOnHost(launch);
+  return absl::OkStatus();
+}
 absl::Status HostDevice::Gather(const GatherLaunch& launch, Stream) {
   GatherOnHost(launch);
   return absl::OkStatus();

@@ -50,6 +50,7 @@ class HostDevice : public Device {
   absl::Status CopyWithin(void* to, const void* from, size_t bytes, Stream stream) override;
   absl::Status Fill(void* to, int byte, size_t bytes, Stream stream) override;
   absl::Status Preprocess(const PreprocessLaunch& launch, Stream stream) override;
+  absl::Status AugmentRound(const RoundLaunch& launch, Stream stream) override;
   absl::Status Gather(const GatherLaunch& launch, Stream stream) override;
 
  protected:

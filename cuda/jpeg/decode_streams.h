@@ -34,6 +34,8 @@ class DecodeStreams {
   DecodeStreams(const DecodeStreams&) = delete;
   DecodeStreams& operator=(const DecodeStreams&) = delete;
 
+  // Whether there are none, so that all work goes to the stream that is to wait.
+  bool empty() const { return all_.empty(); }
   Stream engines(Stream otherwise) const { return At(0, otherwise); }
   Stream lane(size_t lane, Stream otherwise) const {
     return all_.empty() ? otherwise : At(1 + lane % (all_.size() - 1), otherwise);

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cuda/jpeg/decode_balance.h"
+#include "cuda/jpeg/decode_choice.h"
 #include "cuda/jpeg/decode_streams.h"
 #include "cuda/jpeg/jpeg_engines.h"
 #include "cuda/jpeg/jpeg_worker.h"
@@ -150,6 +151,12 @@ class JpegDecoder::Impl {
       workers_.push_back(std::make_unique<JpegWorker>(hybrid, device_, options_));
     }
     workers_.front()->MakeHybrid();  // says for all whether there is one
+    if (!options.choose) return;
+    std::vector<JpegWay> ways;
+    if (engines_.usable()) ways.push_back(JpegWay::kHardware);
+    if (has_hybrid()) ways.push_back(JpegWay::kHybrid);
+    ways.push_back(JpegWay::kCpu);
+    choice_.emplace(ways);
   }
 
   ~Impl() {
@@ -164,6 +171,9 @@ class JpegDecoder::Impl {
     if (images.size() != results.size()) {
       return absl::InvalidArgumentError("as many results as images");
     }
+    const bool measures = choice_ && choice_->measures();
+    const double begin_us = measures ? NowUs() : 0;
+    const JpegWay first_way = choice_ ? choice_->way() : JpegWay::kHardware;
     engines_.BeginBatch();
     known_.assign(images.begin(), images.end());
     engine_batch_.clear();
@@ -177,13 +187,14 @@ class JpegDecoder::Impl {
         results[i] = {std::move(status), JpegWay::kNone};
         continue;
       }
-      const bool for_nvjpeg = IsForNvjpeg(known_[i], options_);
-      if (for_nvjpeg && engines_.Takes(known_[i])) {
+      const bool for_nvjpeg = first_way != JpegWay::kCpu && IsForNvjpeg(known_[i], options_);
+      if (for_nvjpeg && first_way == JpegWay::kHardware && engines_.Takes(known_[i])) {
         engine_batch_.push_back(i);
       } else {
         worker_batch_.push_back({i, for_nvjpeg});
       }
     }
+    const size_t count = engine_batch_.size() + worker_batch_.size();
     absl::Status decoded;
     if (workers_.size() > 1 && options_.share && !engine_batch_.empty()) {
       decoded = BySharing(stream, results);
@@ -194,7 +205,11 @@ class JpegDecoder::Impl {
     engines_.EndBatch();
     // After a failure too: part of it may be under way.
     const absl::Status joined = streams_.Join(stream);
-    return decoded.ok() ? joined : decoded;
+    if (decoded.ok()) decoded = joined;
+    if (decoded.ok() && measures && IsDecoded(stream)) {
+      choice_->Note(count, NowUs() - begin_us);
+    }
+    return decoded;
   }
 
   absl::Status DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
@@ -215,6 +230,7 @@ class JpegDecoder::Impl {
     sum.hardware -= sum.skipped;  // the CPU did those
     sum.engine_us = rates_.engine_us;
     sum.lane_us = rates_.lane_us;
+    if (choice_) sum.choice = choice_->Describe();
     sum.failed += failed_;
     sum.nvjpeg_bytes = memory_.device_bytes();
     sum.nvjpeg_pinned_bytes = memory_.pinned_bytes();
@@ -237,6 +253,24 @@ class JpegDecoder::Impl {
     size_t image;
     bool for_nvjpeg;
   };
+
+  double NowUs() const {
+    if (options_.now_us != nullptr) return options_.now_us();
+    return std::chrono::duration<double, std::micro>(Clock::now().time_since_epoch()).count();
+  }
+  // Waits until it is; false if that takes for ever.
+  bool IsDecoded(Stream stream) const {
+    using std::chrono::milliseconds;
+    constexpr milliseconds kLook{50};
+    for (milliseconds waited(0); waited < std::chrono::seconds(10); waited += kLook) {
+      if (options_.stop != nullptr && options_.stop->load()) return false;
+      if (streams_.WaitUntilIdle(kLook) &&
+          (!streams_.empty() || device_.WaitUntilIdle(stream, kLook))) {
+        return true;
+      }
+    }
+    return false;
+  }
 
   // Fills in what is not known of the image and checks its output.
   absl::Status Know(JpegImage* image) {
@@ -381,6 +415,7 @@ class JpegDecoder::Impl {
   std::vector<std::unique_ptr<JpegWorker>> workers_;  // at least one
   static constexpr uint64_t kProbeEvery = 32;         // shared batches
   DecodeRates rates_;
+  std::optional<DecodeChoice> choice_;
   uint64_t shared_batches_ = 0;
   uint64_t failed_ = 0;  // before anybody decoded them
   // For one call.

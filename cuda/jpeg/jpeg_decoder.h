@@ -12,8 +12,9 @@
 // of them exist is found out at construction; backends() says it, with the reasons. What the
 // engines do not take is spread over `threads`, which then share what they do take
 // (decode_balance.h). The engines and up to four threads have streams of their own
-// (decode_streams.h). Pixels have 8 bits, channels interleaved. The ways round differently, by a
-// few levels.
+// (decode_streams.h). With `choose` the first batches find out which way is the fastest here, which
+// then takes all that it can (decode_choice.h). Pixels have 8 bits, channels interleaved. The ways
+// round differently, by a few levels.
 //
 // Lifetime: functions, device and stream outlive the decoder; files and outputs live until the
 // stream has run.
@@ -33,6 +34,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,12 +61,17 @@ struct JpegDecoderOptions {
   // With threads, those take images of the engines too, so that both end together: more a second,
   // and pixels that differ by a few levels from run to run.
   bool share = true;
+  // The first batches are decoded by each way in turn, waited for and timed; all others by the one
+  // that took least, the rest by what it would otherwise go to. Pixels then differ by a few levels
+  // from run to run, unless the ways are bit-equal.
+  bool choose = false;
   // Batches that the engines, images that each thread's hybrid decoder may have under way.
   uint32_t hardware_batches = 2, hybrid_pages = 2;
   uint64_t max_pixels = 64'000'000;                // of an image
   uint32_t max_scans = DecodeOptions().max_scans;  // of a progressive JPEG
   uint64_t nvjpeg_bytes = uint64_t{1} << 30;       // on the device, at most, of nvJPEG itself
   const std::atomic<bool>* stop = nullptr;         // ends waiting for the device
+  std::function<double()> now_us = nullptr;        // for tests: the clock of `choose`
 };
 
 enum class JpegWay : uint8_t { kNone, kHardware, kHybrid, kCpu };
@@ -108,6 +115,7 @@ struct JpegDecoderStats {
   // Wall time an image, of all engines and of one thread, as last measured; 0: not measured.
   double engine_us = 0, lane_us = 0;
   std::string first_refusal;  // why the first of the batches or JPEGs was refused
+  std::string choice;         // DecodeChoice::Describe
   // That nvJPEG has now, and times that it was refused some; 0 with one that uses its own.
   uint64_t nvjpeg_bytes = 0, nvjpeg_pinned_bytes = 0, nvjpeg_refusals = 0;
 };

@@ -4,7 +4,12 @@
 
 namespace shardpack {
 
-void GatherOnHost(const GatherLaunch& launch) {
+void GatherOnHost(const GatherLaunch& given) {
+  GatherLaunch launch = given;
+  if (given.source != nullptr) {
+    launch.rows = given.source->rows;
+    launch.labels = given.out_labels == nullptr ? nullptr : given.source->labels;
+  }
   for (uint32_t i = 0; i < launch.count; ++i) {
     uint8_t* const to = launch.out + i * launch.row_bytes;
     if (launch.rows[i] == kNoRow) {

@@ -12,6 +12,8 @@
 
 #include <cstdint>
 
+#include "cuda/kernels/step_source.h"
+
 namespace shardpack {
 
 // Copies rows of a table in device memory to a batch, and their labels.
@@ -24,10 +26,13 @@ struct GatherLaunch {
   // On the device, one a row, copied to out_labels; nullptr: none are.
   const int64_t* labels = nullptr;
   int64_t* out_labels = nullptr;
+  // On the device, read when the launch runs: rows and labels are those that it names; labels are
+  // copied if there are out_labels.
+  const StepSource* source = nullptr;
 };
 inline constexpr uint64_t kNoRow = ~uint64_t{0};
 // The same on the CPU; all pointers are readable by the host.
-void GatherOnHost(const GatherLaunch& launch);
+void GatherOnHost(const GatherLaunch& given);
 
 }  // namespace shardpack
 

@@ -13,9 +13,11 @@ static_assert(kNone == kNoRow);
 
 template <typename Word>
 __global__ void Gather(const GatherLaunch launch) {
-  const uint64_t row = launch.rows[blockIdx.x];
-  if (launch.labels != nullptr && blockIdx.y == 0 && threadIdx.x == 0) {
-    launch.out_labels[blockIdx.x] = launch.labels[blockIdx.x];
+  const bool named = launch.source != nullptr;
+  const uint64_t row = (named ? launch.source->rows : launch.rows)[blockIdx.x];
+  const int64_t* const labels = named ? launch.source->labels : launch.labels;
+  if (labels != nullptr && launch.out_labels != nullptr && blockIdx.y == 0 && threadIdx.x == 0) {
+    launch.out_labels[blockIdx.x] = labels[blockIdx.x];
   }
   const uint64_t words = launch.row_bytes / sizeof(Word);
   const Word* const from = reinterpret_cast<const Word*>(launch.table + row * launch.row_bytes);

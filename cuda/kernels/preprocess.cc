@@ -72,7 +72,8 @@ absl::Status CheckPreprocess(const PreprocessLaunch& launch) {
       launch.out_height > kMaxResize) {
     return absl::InvalidArgumentError("preprocess: width and height are 1 to 65535");
   }
-  if (launch.count != 0 && (launch.samples == nullptr || launch.out == nullptr)) {
+  const bool has_samples = launch.samples != nullptr || launch.source != nullptr;
+  if (launch.count != 0 && (!has_samples || launch.out == nullptr)) {
     return absl::InvalidArgumentError("preprocess: no samples or no output");
   }
   const OutputFormat& format = launch.output.format();
@@ -97,6 +98,8 @@ PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch) {
   work.count = launch.count;
   work.labels = launch.labels;
   work.out_labels = launch.out_labels;
+  work.programs = launch.programs;
+  work.source = launch.source;
   PreprocessStore& store = work.store;
   store.out = static_cast<uint8_t*>(launch.out);
   store.width = launch.out_width;
@@ -105,6 +108,9 @@ PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch) {
   store.layout = format.layout;
   store.vectors = launch.out_width % 4 == 0 &&
                   reinterpret_cast<uintptr_t>(launch.out) % (4 * BytesOf(format.type)) == 0;
+  const uint64_t row_bytes = uint64_t{launch.out_width} * launch.channels * BytesOf(format.type);
+  store.lines = format.layout == PixelLayout::kNhwc && row_bytes % kLineBytes == 0 &&
+                reinterpret_cast<uintptr_t>(launch.out) % kLineBytes == 0;
   for (uint32_t c = 0; c < 3; ++c) {
     store.scale[c] = MakeChannelScale(format.mean[c], format.std[c]);
   }
@@ -113,20 +119,25 @@ PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch) {
 
 absl::Status PreprocessOnHost(const PreprocessLaunch& launch) {
   if (auto status = CheckPreprocess(launch); !status.ok()) return status;
+  const PreprocessWork work = MakePreprocessWork(launch);
   for (uint32_t i = 0; i < launch.count; ++i) {
-    const PreprocessSample& sample = launch.samples[i];
+    const PreprocessSample& sample = SamplesOf(work)[i];
     if (sample.pixels != nullptr && !sample.box.IsInside(sample.width, sample.height)) {
       return absl::InvalidArgumentError(
           absl::StrCat("preprocess: sample ", i, ": the box is not inside the pixels"));
     }
   }
-  const PreprocessWork work = MakePreprocessWork(launch);
   launch.channels == 1 ? MakeTiles<1>(work) : MakeTiles<3>(work);
   return absl::OkStatus();
 }
 
-absl::Status PreprocessByThreads(const PreprocessLaunch& launch, int threads) {
-  if (auto status = CheckPreprocess(launch); !status.ok()) return status;
+absl::Status PreprocessByThreads(const PreprocessLaunch& given, int threads) {
+  if (auto status = CheckPreprocess(given); !status.ok()) return status;
+  PreprocessLaunch launch = given;
+  const PreprocessWork work = MakePreprocessWork(given);
+  launch.samples = SamplesOf(work);
+  launch.labels = LabelsOf(work);
+  launch.source = nullptr;
   const size_t out_bytes = launch.output.Bytes(launch.out_width, launch.out_height);
   std::atomic<uint32_t> next{0};
   std::mutex mutex;
@@ -141,7 +152,8 @@ absl::Status PreprocessByThreads(const PreprocessLaunch& launch, int threads) {
         launch.out_labels[i] = launch.labels[i];
         one.labels = nullptr;
       }
-      if (NeedsNoResize(*one.samples, launch)) {
+      if (launch.programs != nullptr) one.programs = launch.programs + i;
+      if (one.programs == nullptr && NeedsNoResize(*one.samples, launch)) {
         Convert(*one.samples, one);
         continue;
       }

@@ -29,6 +29,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "cuda/kernels/pixel_steps.h"
+#include "cuda/kernels/step_source.h"
 #include "images/pixels/host_device.h"
 #include "images/pixels/orientation.h"
 #include "images/pixels/pixel_output.h"
@@ -62,6 +64,12 @@ struct PreprocessLaunch {
   // On the device, one a sample, copied to out_labels; nullptr: none are.
   const int64_t* labels = nullptr;
   int64_t* out_labels = nullptr;
+  // On the device, one a sample: what is done to its pixels before they are normalised
+  // (pixel_steps.h); nullptr: nothing. Padding stays zeros.
+  const PixelProgram* programs = nullptr;
+  // On the device, read when the launch runs: samples and labels are those that it names; labels
+  // are copied if there are out_labels.
+  const StepSource* source = nullptr;
 };
 
 // Checks everything but the samples.
@@ -72,7 +80,7 @@ absl::Status PreprocessOnHost(const PreprocessLaunch& launch);
 
 // The same by several threads, and without a resize for samples whose box has the output's size and
 // lies on whole pixels: the same bytes.
-absl::Status PreprocessByThreads(const PreprocessLaunch& launch, int threads);
+absl::Status PreprocessByThreads(const PreprocessLaunch& given, int threads);
 
 // In the target //cuda/kernels:preprocess_cuda. `cuda_stream` is a cudaStream_t.
 int LaunchPreprocess(const PreprocessLaunch& launch, void* cuda_stream);

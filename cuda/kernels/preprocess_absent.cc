@@ -1,4 +1,5 @@
-// What stands in for the preprocess kernel in a build without a CUDA toolkit.
+// What stands in for the kernels of batches in a build without a CUDA toolkit.
+#include "cuda/kernels/augment_round.h"
 #include "cuda/kernels/preprocess.h"
 
 namespace shardpack {
@@ -6,6 +7,8 @@ namespace shardpack {
 constexpr int kNotSupported = 801;  // cudaErrorNotSupported
 
 int LaunchPreprocess(const PreprocessLaunch&, void*) { return kNotSupported; }
+
+int LaunchAugmentRound(const RoundLaunch&, void*) { return kNotSupported; }
 
 PreprocessOccupancy MeasurePreprocess(uint32_t) { return {.error = kNotSupported}; }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/kernels/augment_round.h"
 #include "cuda/kernels/preprocess.h"
 #include "cuda/testing/preprocess_testing.h"
 
@@ -120,6 +121,111 @@ TEST_F(PreprocessOnGpu, TurnsAsExifSays) {
     for (const auto [width, height] : {std::array{7u, 3u}, {224u, 224u}}) {
       ExpectSame(TurnedBatch(shown, exif), width, height, ResizeFilter::kBilinear, {});
       if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// One of each step, another one first for each sample.
+PixelProgram ProgramOf(uint32_t sample) {
+  PixelProgram program = {};
+  for (uint32_t i = 0; i < 256; ++i) program.tables[0][i] = static_cast<uint8_t>(i * 7 + sample);
+  const std::array<PixelStep, 6> steps = {
+      {{.kind = PixelStepKind::kTable},
+       {.kind = PixelStepKind::kSaturation, .value = 1.7f, .rest = -0.7f},
+       {.kind = PixelStepKind::kHue, .value = 0.21f},
+       {.kind = PixelStepKind::kErase,
+        .color = {9, 8, 7},
+        .left = 3,
+        .top = 2,
+        .right = 9,
+        .bottom = 30},
+       {.kind = PixelStepKind::kErase, .left = 1, .top = 1, .right = 6, .bottom = 4, .noise = 77},
+       {.kind = PixelStepKind::kGray}}};
+  for (uint32_t i = 0; i + 1 < steps.size(); ++i)
+    program.steps[program.count++] = steps[(sample + i) % steps.size()];
+  return program;
+}
+
+TEST_F(PreprocessOnGpu, StepsOnPixelsAreTheHosts) {
+  const TestBatch batch = MakeTestBatch({.count = 12, .coarse_boxes = false});
+  std::vector<PixelProgram> programs;
+  for (uint32_t i = 0; i < 12; ++i) programs.push_back(ProgramOf(i));
+  for (const auto layout : {PixelLayout::kNhwc, PixelLayout::kNchw}) {
+    const OutputFormat format = {.type = PixelType::kF16, .layout = layout};
+    for (const auto [width, height] : {std::array{7u, 3u}, {224u, 224u}}) {
+      PreprocessLaunch launch =
+          LaunchOf(batch, width, height, ResizeFilter::kBilinear, format, nullptr);
+      std::vector<uint8_t> expected(launch.output.Bytes(width, height) * 12);
+      launch.out = expected.data();
+      launch.programs = programs.data();
+      ASSERT_TRUE(PreprocessOnHost(launch).ok());
+      OnDevice device;
+      device.Upload(batch);
+      launch.samples = device.samples();
+      launch.programs = static_cast<const PixelProgram*>(
+          device.Put(programs.data(), programs.size() * sizeof(PixelProgram)));
+      launch.out = device.Put(nullptr, expected.size());
+      ASSERT_EQ(LaunchPreprocess(launch, nullptr), 0);
+      std::vector<uint8_t> got(expected.size());
+      ASSERT_CUDA(cudaMemcpy(got.data(), launch.out, got.size(), cudaMemcpyDeviceToHost));
+      ASSERT_TRUE(got == expected) << width << "x" << height;
+    }
+  }
+}
+
+// Each operation on whole images, and none.
+TEST_F(PreprocessOnGpu, RoundsOfAugmentationAreTheHosts) {
+  constexpr double kTurn[9] = {0.9, -0.3, 4, 0.3, 0.9, -2, 0.001, 0.002, 1};
+  for (const uint32_t channels : {1u, 3u}) {
+    for (const auto [width, height] : {std::array{7u, 3u}, {65u, 40u}, {224u, 224u}}) {
+      std::vector<RoundTail> tails;
+      for (int kind = 0; kind <= static_cast<int>(TailKind::kWarp); ++kind) {
+        for (int how = 0; how < 4; ++how) {
+          RoundTail tail{.kind = static_cast<TailKind>(kind),
+                         .bilinear = how % 2 == 1,
+                         .perspective = how >= 2,
+                         .fill = 5,
+                         .factor = 1.4f,
+                         .rest = -0.4f};
+          std::copy_n(kTurn, 9, tail.matrix);
+          tails.push_back(tail);
+        }
+      }
+      const auto count = static_cast<uint32_t>(tails.size());
+      std::vector<PixelProgram> programs;
+      for (uint32_t i = 0; i < count; ++i) programs.push_back(ProgramOf(i));
+      std::vector<uint8_t> levels(size_t{width} * height * channels * count);
+      for (size_t i = 0; i < levels.size(); ++i) levels[i] = static_cast<uint8_t>(i * i / 7 + i);
+      std::vector<RoundStatistics> statistics(count);
+      std::vector<RoundTables> tables(count);
+      RoundLaunch launch{.tails = tails.data(),
+                         .programs = programs.data(),
+                         .from = levels.data(),
+                         .count = count,
+                         .channels = channels,
+                         .width = width,
+                         .height = height,
+                         .statistics = statistics.data(),
+                         .tables = tables.data(),
+                         .output = PixelOutput({.type = PixelType::kF32}, channels)};
+      std::vector<uint8_t> expected(launch.output->Bytes(width, height) * count);
+      launch.out = expected.data();
+      AugmentRoundOnHost(launch);
+      OnDevice device;
+      const auto put = [&](const auto& values) {
+        using Value = typename std::decay_t<decltype(values)>::value_type;
+        return static_cast<Value*>(device.Put(values.data(), values.size() * sizeof(Value)));
+      };
+      launch.tails = put(tails);
+      launch.programs = put(programs);
+      launch.from = put(levels);
+      launch.statistics = put(statistics);
+      launch.tables = put(tables);
+      launch.out = device.Put(nullptr, expected.size());
+      ASSERT_EQ(LaunchAugmentRound(launch, nullptr), 0);
+      std::vector<uint8_t> got(expected.size());
+      ASSERT_CUDA(cudaMemcpy(got.data(), launch.out, got.size(), cudaMemcpyDeviceToHost));
+      ASSERT_TRUE(got == expected) << width << "x" << height << " channels " << channels;
     }
   }
 }

@@ -13,6 +13,7 @@
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_MEMORY_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_MEMORY_H_
 
+#include <cmath>
 #include <cstdint>
 
 #include "cuda/kernels/preprocess_work.h"
@@ -38,6 +39,7 @@ struct TileMemory {
   struct Axis {
     double first, step, shrink, support;
     uint32_t in_size, taps;
+    uint32_t even_taps;  // see EvenTapsOf
   };
 
   union {
@@ -57,8 +59,30 @@ SHARDPACK_HOST_DEVICE inline ResizeAxis AxisOf(const TileMemory::Axis& axis, Res
 }
 
 SHARDPACK_HOST_DEVICE inline TileMemory::Axis SharedAxis(const ResizeAxis& axis) {
-  return {axis.first,   axis.step,    axis.shrink,
-          axis.support, axis.in_size, Least(MostTaps(axis), axis.in_size)};
+  // What a filter covers that does not meet an edge, and begins anywhere.
+  const auto covered = static_cast<uint32_t>(std::ceil(2 * axis.support));
+  return {axis.first,
+          axis.step,
+          axis.shrink,
+          axis.support,
+          axis.in_size,
+          Least(MostTaps(axis), axis.in_size),
+          Least(covered, axis.in_size)};
+}
+
+// The taps of a line, and in front of and behind them as many without weight as make the number
+// that of the other lines: threads that make neighbours then go through their loops together. All
+// lie within the input, and `before` of them are in front.
+struct EvenTaps {
+  uint32_t first, count, before;
+};
+
+SHARDPACK_HOST_DEVICE inline EvenTaps EvenTapsOf(const TileMemory::Axis& axis,
+                                                 const ResizeTaps& taps) {
+  // The rounding of a line's ends may add one.
+  const uint32_t count = taps.count < axis.even_taps ? axis.even_taps : taps.count;
+  const uint32_t first = Least(taps.first, axis.in_size - count);
+  return {first, count, taps.first - first};
 }
 
 // The most input pixels that `size` neighbours of the result need.

@@ -1,13 +1,15 @@
 // Stores results of the preprocess kernel: four pixels of a row at once, in any type and layout.
 //
 //   StoreFourPixels<3>(store, sample, x, y, samples);   // x is a multiple of four
+//   StoreLine<3>(store, sample, left, y, n, samples);   // NHWC: 16 bytes from the n-th number on
 //
 // Lifetime: `out` is borrowed.
 //
 // Thread-safety: calls for different pixels.
 //
 // Units: pixels. `vectors` promises that rows are multiples of four pixels and that `out` is
-// aligned for four numbers.
+// aligned for four numbers; `lines`, of NHWC alone, that rows are multiples of 16 bytes and `out`
+// is aligned to that.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_STORE_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_STORE_H_
 
@@ -25,9 +27,15 @@ struct PreprocessStore {
   uint32_t width, height;  // of one result
   PixelType type;
   PixelLayout layout;
-  bool vectors;
+  bool vectors, lines;
   ChannelScale scale[3];
 };
+
+inline constexpr uint32_t kLineBytes = 16;
+
+SHARDPACK_HOST_DEVICE inline uint32_t StoredBytes(PixelType type) {
+  return type == PixelType::kU8 ? 1 : type == PixelType::kF32 ? 4 : 2;
+}
 
 // In memory aligned to 16 bytes.
 SHARDPACK_HOST_DEVICE inline void StoreFourWords(const uint32_t* words, void* to) {
@@ -163,6 +171,55 @@ SHARDPACK_HOST_DEVICE inline void StoreFourPixels(const PreprocessStore& store, 
       return StoreFourOf<kChannels, PixelType::kF16>(store, image, x, y, samples);
     case PixelType::kBf16:
       return StoreFourOf<kChannels, PixelType::kBf16>(store, image, x, y, samples);
+  }
+}
+
+// Samples side by side, to memory aligned to four bytes.
+template <uint32_t kChannels>
+SHARDPACK_HOST_DEVICE inline void StageFourSamples(const uint8_t (&samples)[4][kChannels],
+                                                   uint8_t* to) {
+  for (uint32_t word = 0; word < kChannels; ++word) {
+    uint32_t four = 0;
+    for (uint32_t k = 0; k < 4; ++k) {
+      const uint32_t i = 4 * word + k;
+      four |= uint32_t{samples[i / kChannels][i % kChannels]} << (8 * k);
+    }
+    std::memcpy(to + 4 * word, &four, sizeof(four));
+  }
+}
+
+template <uint32_t kChannels, PixelType kType>
+SHARDPACK_HOST_DEVICE inline void StoreLineOf(const PreprocessStore& store, uint8_t* to,
+                                              uint32_t channel, const uint8_t* samples) {
+  using Number = NumberOf<kType>;
+  constexpr uint32_t kNumbers = kLineBytes / sizeof(typename Number::Bits);
+  typename Number::Bits numbers[kNumbers];
+  for (uint32_t i = 0; i < kNumbers; ++i) {
+    numbers[i] = Number::Make(samples[i], store.scale[channel]);
+    channel = channel + 1 == kChannels ? 0 : channel + 1;
+  }
+  uint32_t words[4];
+  std::memcpy(words, numbers, sizeof(words));
+  StoreFourWords(words, to);
+}
+
+// The line that begins `number` numbers after the pixel at (left, y); `samples` are its levels.
+template <uint32_t kChannels>
+SHARDPACK_HOST_DEVICE inline void StoreLine(const PreprocessStore& store, uint64_t image,
+                                            uint32_t left, uint32_t y, uint32_t number,
+                                            const uint8_t* samples) {
+  const uint64_t first = NumberOffsets<kChannels>(store, image, left, y).first + number;
+  uint8_t* const to = store.out + first * StoredBytes(store.type);
+  const uint32_t channel = number % kChannels;
+  switch (store.type) {
+    case PixelType::kU8:
+      return StoreLineOf<kChannels, PixelType::kU8>(store, to, channel, samples);
+    case PixelType::kF32:
+      return StoreLineOf<kChannels, PixelType::kF32>(store, to, channel, samples);
+    case PixelType::kF16:
+      return StoreLineOf<kChannels, PixelType::kF16>(store, to, channel, samples);
+    case PixelType::kBf16:
+      return StoreLineOf<kChannels, PixelType::kBf16>(store, to, channel, samples);
   }
 }
 

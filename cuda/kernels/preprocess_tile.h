@@ -10,9 +10,10 @@
 //
 // A tile is at most 32 x 128 pixels of the result, made in parts of at most 32 x 64, smaller ones
 // where the filter is wide. Weights of the columns are made once a tile, those of the rows once a
-// part, in fixed point. For a part: (1) input rows into `stage`, a word a pixel, as many as fit;
-// (2) `middle`: these rows at the part's width, 8 bits, eight rows a call; (3) columns of `middle`
-// to results, four pixels a call, stored as vectors. A filter too wide even for that is computed
+// part, in fixed point; all lines have as many taps. For a part: (1) input rows into `stage`, a
+// word a pixel, as many as fit; (2) `middle`: these rows at the part's width, 8 bits, eight rows a
+// call; (3) columns of `middle` to results, four pixels a call, stored as vectors; where pixels lie
+// side by side by way of `stage`, in lines of 16 bytes. A filter too wide even for that is computed
 // pixel by pixel, all threads at one.
 //
 // Lifetime: borrows what PreprocessLaunch names.
@@ -25,6 +26,7 @@
 
 #include <cstdint>
 
+#include "cuda/kernels/pixel_steps.h"
 #include "cuda/kernels/preprocess.h"
 #include "cuda/kernels/preprocess_memory.h"
 #include "cuda/kernels/preprocess_pixels.h"
@@ -44,7 +46,7 @@ class TileMaker {
                                   const Block& block)
       : work_(work),
         store_(work.store),
-        sample_(work.samples[sample]),
+        sample_(SamplesOf(work)[sample]),
         index_(sample),
         memory_(memory),
         block_(block) {}
@@ -94,13 +96,15 @@ class TileMaker {
     block_.Spread(1u << bits, [&](uint32_t i) {
       const ResizeAxis axis = AxisOf(shared, work_.filter);
       const ResizeTaps taps = TapsOf(axis, line_at(i));
+      const EvenTaps even = EvenTapsOf(shared, taps);
       double sum = 0;
-      for (uint32_t k = 0; k < taps.count; ++k) {
-        const double weight = TapWeight(axis, taps, k);
+      for (uint32_t k = 0; k < even.count; ++k) {
+        const uint32_t tap = k - even.before;  // in front: a large number
+        const double weight = tap < taps.count ? TapWeight(axis, taps, tap) : 0;
         memory_.unscaled[(k << bits) + i] = weight;
         sum += weight;
       }
-      lines[i] = {sum, taps.first, taps.count};
+      lines[i] = {sum, even.first, even.count};
     });
     block_.Wait();
     block_.Spread(shared.taps << bits, [&](uint32_t i) {
@@ -202,11 +206,41 @@ class TileMaker {
   }
 
   SHARDPACK_HOST_DEVICE void PutPart(uint32_t left, uint32_t top, uint32_t row_begin) {
+    const uint32_t width = 1u << width_bits_;
+    const uint32_t number_bytes = StoredBytes(store_.type);
+    if (!store_.lines || (width * kChannels * number_bytes) % kLineBytes != 0) {
+      return MakePixels(left, top, row_begin,
+                        [&](uint32_t x, uint32_t y, const uint8_t(&samples)[4][kChannels]) {
+                          StoreFourPixels<kChannels>(store_, index_, left + x, top + y, samples);
+                        });
+    }
+    // Pixels lie side by side in the result: by way of the memory, neighbouring threads store
+    // neighbouring lines.
+    auto* const staged = reinterpret_cast<uint8_t*>(memory_.stage);
+    MakePixels(left, top, row_begin,
+               [&](uint32_t x, uint32_t y, const uint8_t(&samples)[4][kChannels]) {
+                 StageFourSamples<kChannels>(samples, staged + (y * width + x) * kChannels);
+               });
+    block_.Wait();
+    const uint32_t line_numbers = kLineBytes / number_bytes;
+    const uint32_t lines = Least(width, store_.width - left) * kChannels / line_numbers;
+    block_.SpreadRows(Least(1u << height_bits_, store_.height - top), lines,
+                      [=, this](uint32_t y, uint32_t line) {
+                        const uint32_t at = line * line_numbers;
+                        StoreLine<kChannels>(store_, index_, left, top + y, at,
+                                             staged + y * width * kChannels + at);
+                      });
+  }
+
+  // `put(x, y, samples)`: four pixels of a row of the part.
+  template <typename Put>
+  SHARDPACK_HOST_DEVICE void MakePixels(uint32_t left, uint32_t top, uint32_t row_begin,
+                                        const Put& put) {
     const uint32_t bits = width_bits_, width = 1u << bits, height = 1u << height_bits_;
     const int32_t* const weights = memory_.weights + (memory_.columns.taps << bits);
     const TileMemory::Line* const lines = memory_.row_lines;
     const uint32_t* const middle = memory_.middle;
-    block_.Spread(height << (bits - 2), [=, this](uint32_t i) {
+    block_.Spread(height << (bits - 2), [=, this, &put](uint32_t i) {
       const uint32_t y = i >> (bits - 2), x = (i & ((width >> 2) - 1)) * 4;
       if (left + x >= store_.width || top + y >= store_.height) return;
       const TileMemory::Line& line = lines[y];
@@ -225,7 +259,10 @@ class TileMaker {
           samples[p][c] = static_cast<uint8_t>(SampleOfSum(sums[p].of[c]));
         }
       }
-      StoreFourPixels<kChannels>(store_, index_, left + x, top + y, samples);
+      if (work_.programs != nullptr) {
+        ApplySteps<kChannels>(work_.programs[index_], left + x, top + y, samples);
+      }
+      put(x, y, samples);
     });
   }
 
@@ -246,8 +283,8 @@ SHARDPACK_HOST_DEVICE void PreprocessTile(const PreprocessWork& work, uint64_t t
   const uint64_t sample = tile / of_sample;
   const auto rest = static_cast<uint32_t>(tile - sample * of_sample);
   const uint32_t y = rest / work.tiles_x, x = rest - y * work.tiles_x;
-  if (rest == 0 && work.labels != nullptr) {
-    block.Spread(1, [&](uint32_t) { work.out_labels[sample] = work.labels[sample]; });
+  if (const int64_t* const labels = LabelsOf(work); rest == 0 && labels != nullptr) {
+    block.Spread(1, [&](uint32_t) { work.out_labels[sample] = labels[sample]; });
   }
   TileMaker<kChannels, Block>(work, sample, memory, block).Make(x * kTileWidth, y * kTileHeight);
 }

@@ -93,6 +93,68 @@ TEST(PreprocessTile, ThreadsShareAPixel) {
   ExpectSame(batch, 2, 40, ResizeFilter::kBicubic, {});
 }
 
+// A line's taps lie among those that it is given, which lie in the input and in the memory.
+void ExpectCovers(const TileMemory::Axis& axis, const ResizeTaps& taps) {
+  const EvenTaps even = EvenTapsOf(axis, taps);
+  ASSERT_EQ(even.first + even.before, taps.first);
+  ASSERT_LE(even.before + taps.count, even.count);
+  ASSERT_LE(even.first + even.count, axis.in_size);
+  ASSERT_LE(even.count, axis.taps);
+}
+
+// Lines that meet an edge have as many taps as others, and there are hardly any with more.
+TEST(PreprocessTile, AllLinesHaveAsManyTaps) {
+  uint32_t lines = 0, even_lines = 0, padded = 0;
+  for (const ResizeFilter filter : {ResizeFilter::kBox, ResizeFilter::kBilinear,
+                                    ResizeFilter::kBicubic, ResizeFilter::kLanczos}) {
+    for (uint32_t in = 100; in < 700; in += 7) {
+      const ResizeAxis axis = MakeResizeAxis(filter, 0, in, in, 224);
+      const TileMemory::Axis shared = SharedAxis(axis);
+      for (uint32_t i = 0; i < 224; ++i) {
+        const ResizeTaps taps = TapsOf(axis, i);
+        const EvenTaps even = EvenTapsOf(shared, taps);
+        ++lines;
+        even_lines += even.count == shared.even_taps;
+        padded += even.count != taps.count;
+      }
+    }
+  }
+  EXPECT_GT(even_lines, lines - lines / 1000);
+  EXPECT_GT(padded, lines / 4);
+}
+
+// Each of an NHWC result's lines of 16 bytes, at every width and type, by threads that share
+// `stage`; and pixel by pixel where rows are no such lines.
+TEST(PreprocessTile, LinesOfPixelsSideBySide) {
+  const TestBatch three = MakeTestBatch({.count = 2, .channels = 3, .seed = 4});
+  const TestBatch one = MakeTestBatch({.count = 2, .channels = 1, .seed = 5});
+  for (const PixelType type :
+       {PixelType::kU8, PixelType::kF16, PixelType::kBf16, PixelType::kF32}) {
+    const OutputFormat planes = {.type = type,
+                                 .layout = PixelLayout::kNchw,
+                                 .mean = {0.4f, 0.5f, 0.6f},
+                                 .std = {0.2f, 0.3f, 0.4f}};
+    OutputFormat together = planes;
+    together.layout = PixelLayout::kNhwc;
+    for (const TestBatch* const batch : {&three, &one}) {
+      for (const uint32_t width : {4u, 8u, 16u, 20u, 32u, 40u, 48u, 72u}) {
+        const std::vector<uint8_t> by_planes =
+            OnHost(*batch, width, 9, ResizeFilter::kBilinear, planes);
+        const std::vector<uint8_t> got =
+            OnHost(*batch, width, 9, ResizeFilter::kBilinear, together);
+        const size_t bytes = BytesOf(type), channels = batch->channels, plane = width * size_t{9};
+        for (size_t n = 0; n < batch->samples.size() * plane * channels; ++n) {
+          const size_t image = n / (plane * channels), at = n / channels % plane;
+          const size_t in_planes = (image * channels + n % channels) * plane + at;
+          ASSERT_EQ(std::memcmp(&got[n * bytes], &by_planes[in_planes * bytes], bytes), 0)
+              << "width " << width << " type " << static_cast<int>(type) << " number " << n;
+        }
+        ExpectSame(*batch, width, 9, ResizeFilter::kBilinear, together);
+      }
+    }
+  }
+}
+
 TEST(PreprocessTile, PartsFitTheMemory) {
   const auto memory = std::make_unique<TileMemory>();
   std::mt19937_64 random(3);
@@ -115,8 +177,9 @@ TEST(PreprocessTile, PartsFitTheMemory) {
     ASSERT_LE(memory->columns.taps * width + memory->rows.taps * height, TileMemory::kWeights);
     // The part at any place.
     const auto range = [](const ResizeAxis& axis, uint32_t out, uint32_t first, uint32_t size) {
-      const ResizeTaps a = TapsOf(axis, std::min(first, out - 1));
-      const ResizeTaps b = TapsOf(axis, std::min(first + size, out) - 1);
+      const TileMemory::Axis shared = SharedAxis(axis);
+      const EvenTaps a = EvenTapsOf(shared, TapsOf(axis, std::min(first, out - 1)));
+      const EvenTaps b = EvenTapsOf(shared, TapsOf(axis, std::min(first + size, out) - 1));
       return std::pair(a.first, b.first + b.count);
     };
     const auto [left, right] =
@@ -127,9 +190,9 @@ TEST(PreprocessTile, PartsFitTheMemory) {
     ASSERT_LT((bottom - top + TileMemory::kRowsACall - 1) * width, TileMemory::kMiddleWords);
     for (uint32_t k = 0; k < 3; ++k) {
       const uint32_t x = static_cast<uint32_t>(random() % out_x);
-      ASSERT_LE(TapsOf(columns, x).count, memory->columns.taps);
+      ExpectCovers(memory->columns, TapsOf(columns, x));
       const uint32_t y = static_cast<uint32_t>(random() % out_y);
-      ASSERT_LE(TapsOf(rows, y).count, memory->rows.taps);
+      ExpectCovers(memory->rows, TapsOf(rows, y));
     }
   }
   EXPECT_GT(whole, 50'000u);

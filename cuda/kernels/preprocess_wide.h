@@ -88,6 +88,12 @@ class WideTile {
         for (uint32_t i = 0; i < kShares; ++i) sum += parts[i * kChannels + c];
         samples[c] = static_cast<uint8_t>(SampleOfSum(sum));
       }
+      if (work_.programs != nullptr) {
+        uint8_t four[4][kChannels] = {};
+        for (uint32_t c = 0; c < kChannels; ++c) four[0][c] = samples[c];
+        ApplySteps<kChannels>(work_.programs[index_], x, y, four);
+        for (uint32_t c = 0; c < kChannels; ++c) samples[c] = four[0][c];
+      }
       StorePixel<kChannels>(work_.store, index_, x, y, samples);
     });
     block_.Wait();

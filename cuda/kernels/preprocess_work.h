@@ -26,7 +26,19 @@ struct PreprocessWork {
   PreprocessStore store;
   const int64_t* labels;  // nullptr: none
   int64_t* out_labels;
+  const PixelProgram* programs;  // nullptr: none
+  const StepSource* source;      // nullptr: samples and labels are as above
 };
+
+SHARDPACK_HOST_DEVICE inline const PreprocessSample* SamplesOf(const PreprocessWork& work) {
+  return work.source == nullptr ? work.samples : work.source->samples;
+}
+
+// nullptr: none are copied.
+SHARDPACK_HOST_DEVICE inline const int64_t* LabelsOf(const PreprocessWork& work) {
+  if (work.source == nullptr) return work.labels;
+  return work.out_labels == nullptr ? nullptr : work.source->labels;
+}
 
 PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch);
 

@@ -91,13 +91,14 @@ void BatchRoute::StageSamples(std::span<const PreprocessSample> samples, const D
   copies.push_back({payload, buffer.samples, samples.size_bytes()});
 }
 
-absl::Status BatchRoute::StagePreprocessed(std::span<const PreprocessSample> samples,
-                                           const DeviceBuffer& buffer, std::byte* payload,
-                                           std::vector<UploadCopy>& copies) const {
+absl::Status BatchRoute::StagePreprocessed(
+    std::span<const PreprocessSample> samples, const DeviceBuffer& buffer, std::byte* payload,
+    std::vector<UploadCopy>& copies,
+    const std::function<absl::Status(const PreprocessLaunch&, int threads)>& work) const {
   PreprocessLaunch launch = shape().LaunchOf(buffer);
   launch.samples = samples.data();
   launch.out = payload;
-  RETURN_IF_ERROR(PreprocessByThreads(launch, context_.cores));
+  RETURN_IF_ERROR(work(launch, context_.cores));
   copies.push_back({payload, buffer.pixels, shape().pixel_bytes});
   return absl::OkStatus();
 }
@@ -110,6 +111,10 @@ absl::Status TryKernel(Device& device, const BatchShape& shape, const DeviceBuff
     if (!shape.decoded_field) PointAt(buffer->pixels, shape, no_padding, samples);
     RETURN_IF_ERROR(device.CopyToDevice(buffer->samples, samples.data(),
                                         samples.size() * sizeof(PreprocessSample), stream));
+    if (buffer->programs != nullptr) {
+      const size_t bytes = buffers.spec().programs * shape.slots * sizeof(PixelProgram);
+      RETURN_IF_ERROR(device.Fill(buffer->programs, 0, bytes, stream));
+    }
     RETURN_IF_ERROR(device.Synchronize(stream));
   }
   const DeviceBuffer& first = *buffers.all().front();

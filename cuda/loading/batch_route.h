@@ -96,10 +96,12 @@ class BatchRoute {
   // Stages the parameters of a kernel that is launched later.
   void StageSamples(std::span<const PreprocessSample> samples, const DeviceBuffer& buffer,
                     std::byte* payload, std::vector<UploadCopy>& copies) const;
-  // Stages what the CPU preprocesses.
-  absl::Status StagePreprocessed(std::span<const PreprocessSample> samples,
-                                 const DeviceBuffer& buffer, std::byte* payload,
-                                 std::vector<UploadCopy>& copies) const;
+  // Stages what the CPU preprocesses, by `work`.
+  absl::Status StagePreprocessed(
+      std::span<const PreprocessSample> samples, const DeviceBuffer& buffer, std::byte* payload,
+      std::vector<UploadCopy>& copies,
+      const std::function<absl::Status(const PreprocessLaunch&, int threads)>& work =
+          PreprocessByThreads) const;
 
   const RouteContext context_;
   Stream copy_stream_ = nullptr;

@@ -109,7 +109,8 @@ PreprocessLaunch BatchShape::LaunchOf(const DeviceBuffer& buffer) const {
           .out_height = out_height,
           .filter = filter,
           .output = *output,
-          .out = buffer.output};
+          .out = buffer.output,
+          .programs = buffer.programs};
 }
 
 }  // namespace shardpack

@@ -1,9 +1,12 @@
 // The routes of images that are decoded for the device.
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +16,7 @@
 #include "cuda/device/host_device.h"
 #include "cuda/device/leak.h"
 #include "cuda/loading/batch_route.h"
+#include "cuda/loading/device_augment.h"
 #include "formats/io/status_macros.h"
 #include "readers/order/order.h"
 
@@ -37,6 +41,17 @@ class DecodeRoute : public BatchRoute {
   // Puts the sample of another slot in the place of a bad one, which is noted. The slot.
   absl::StatusOr<size_t> Substitute(DeviceBuffer& buffer, size_t slot, std::vector<BadSample>& bad);
   void ReportCpuWork();
+  // One a slot; nullopt is padding.
+  std::vector<std::optional<SampleIdentity>> Identities(const BatchInfo& info) const {
+    std::vector<std::optional<SampleIdentity>> identities;
+    for (const uint64_t id : info.ids) {
+      identities.push_back(id == kPaddingId
+                               ? std::nullopt
+                               : std::optional(SampleIdentity{
+                                     .seed = decode_.augment_seed, .epoch = info.epoch, .id = id}));
+    }
+    return identities;
+  }
 
   DecodeRoute(RouteContext context, Device& decodes_on, const DeviceDecode& decode)
       : BatchRoute(std::move(context)),
@@ -71,28 +86,145 @@ class DecodeRoute : public BatchRoute {
 class DecodeOnDevice final : public DecodeRoute {
  public:
   explicit DecodeOnDevice(RouteContext context)
-      : DecodeRoute(context, context.device, *context.options.decode) {}
+      : DecodeRoute(context, context.device, *context.options.decode),
+        augments_(!decode_.augment.empty()),
+        rounds_(augments_ ? RoundsOf(decode_.augment) : 0) {}
 
-  size_t payload_bytes() const override { return shape().slots * sizeof(PreprocessSample); }
+  absl::Status Begin(Stream copy_stream) override;
+  size_t payload_bytes() const override {
+    return TailsAt() + rounds_ * shape().slots * sizeof(RoundTail);
+  }
   absl::Status Stage(const HostBatch&, DeviceBuffer& buffer, std::byte* payload,
                      std::vector<UploadCopy>& copies) override {
     StageSamples(samples_, buffer, payload, copies);
+    if (augments_) StagePrograms(buffer, payload, copies);
     return absl::OkStatus();
   }
   // On a stream of its own, of high priority: the next batch's decoding neither waits for it nor
   // takes its place.
   absl::StatusOr<Stream> Launch(DeviceBuffer& buffer, Event copied) override {
     RETURN_IF_ERROR(device().StreamWait(context_.work_stream, copied));
-    RETURN_IF_ERROR(device().Preprocess(shape().LaunchOf(buffer), context_.work_stream));
+    RETURN_IF_ERROR(Make(buffer, 0, shape().slots, context_.work_stream));
     RETURN_IF_ERROR(decoder_->Done(context_.work_stream));
     return context_.work_stream;
   }
   bool has_to_settle() const override { return decoder_->has_to_check(); }
   absl::Status Settle(DeviceBuffer& buffer, std::vector<BadSample>& bad) override;
+  void FillStats(DeviceLoaderStats& stats) const override {
+    DecodeRoute::FillStats(stats);
+    stats.device_bytes += scratch_bytes_;
+  }
+  void End() override;
 
  private:
+  size_t ProgramsAt() const { return DeviceAligned(shape().slots * sizeof(PreprocessSample)); }
+  size_t TailsAt() const {
+    return ProgramsAt() + (augments_ ? (rounds_ + 1) * shape().slots * sizeof(PixelProgram) : 0);
+  }
+  // Those of the samples that are there now.
+  void StagePrograms(const DeviceBuffer& buffer, std::byte* payload,
+                     std::vector<UploadCopy>& copies) const;
+  // Enqueues what makes these slots of the result: the preprocessing, and the rounds after it.
+  absl::Status Make(const DeviceBuffer& buffer, size_t first, size_t count, Stream stream);
   Stream DecodeStream() const override { return copy_stream_; }
+
+  const bool augments_;
+  const size_t rounds_;
+  // Of the rounds, which come one after the other on the work stream.
+  void* scratch_ = nullptr;
+  size_t scratch_bytes_ = 0;
+  std::array<uint8_t*, 2> levels_ = {};
+  RoundStatistics* statistics_ = nullptr;
+  RoundTables* tables_ = nullptr;
+  Event decoded_again_ = nullptr;
 };
+
+absl::Status DecodeOnDevice::Begin(Stream copy_stream) {
+  RETURN_IF_ERROR(DecodeRoute::Begin(copy_stream));
+  if (rounds_ == 0) return absl::OkStatus();
+  const size_t slots = shape().slots;
+  const size_t levels =
+      DeviceAligned(slots * shape().out_width * shape().out_height * shape().channels);
+  const size_t statistics = DeviceAligned(slots * sizeof(RoundStatistics));
+  const size_t bytes = 2 * levels + statistics + slots * sizeof(RoundTables);
+  ASSIGN_OR_RETURN(scratch_, device().Allocate(bytes, "augmentation"));
+  scratch_bytes_ = bytes;
+  auto* const at = static_cast<uint8_t*>(scratch_);
+  levels_ = {at, at + levels};
+  if (NeedsStatistics(decode_.augment)) {
+    statistics_ = reinterpret_cast<RoundStatistics*>(at + 2 * levels);
+    tables_ = reinterpret_cast<RoundTables*>(at + 2 * levels + statistics);
+  }
+  ASSIGN_OR_RETURN(decoded_again_, device().CreateEvent());
+  return absl::OkStatus();
+}
+
+void DecodeOnDevice::End() {
+  DecodeRoute::End();
+  const std::chrono::milliseconds patience = context_.options.stop_patience;
+  if (scratch_ == nullptr || device().lost() || !device().WaitUntilIdle(copy_stream_, patience) ||
+      !device().WaitUntilIdle(context_.work_stream, patience)) {
+    return;  // there is nothing, or the device may still use it
+  }
+  (void)device().Free(scratch_);
+  if (decoded_again_ != nullptr && !device().lost()) (void)device().DestroyEvent(decoded_again_);
+}
+
+void DecodeOnDevice::StagePrograms(const DeviceBuffer& buffer, std::byte* payload,
+                                   std::vector<UploadCopy>& copies) const {
+  const std::vector<std::optional<SampleIdentity>> identities = Identities(buffer.info);
+  const size_t slots = identities.size();
+  for (size_t slot = 0; slot < slots; ++slot) {
+    SampleProgram drawn;
+    if (identities[slot])
+      decode_.augment.Draw(*identities[slot], shape().out_width, shape().out_height, drawn);
+    DeviceProgram program = DeviceProgramOf(drawn, rounds_, shape().out_width, shape().out_height);
+    if (!identities[slot] && rounds_ > 0) program.tails.back().kind = TailKind::kPadding;
+    for (size_t round = 0; round <= rounds_; ++round) {
+      std::memcpy(payload + ProgramsAt() + (round * slots + slot) * sizeof(PixelProgram),
+                  &program.programs[round], sizeof(PixelProgram));
+    }
+    for (size_t round = 0; round < rounds_; ++round) {
+      std::memcpy(payload + TailsAt() + (round * slots + slot) * sizeof(RoundTail),
+                  &program.tails[round], sizeof(RoundTail));
+    }
+  }
+  copies.push_back({payload + ProgramsAt(), buffer.programs, TailsAt() - ProgramsAt()});
+  copies.push_back({payload + TailsAt(), buffer.tails, rounds_ * slots * sizeof(RoundTail)});
+}
+
+absl::Status DecodeOnDevice::Make(const DeviceBuffer& buffer, size_t first, size_t count,
+                                  Stream stream) {
+  const PreprocessLaunch all = shape().LaunchOf(buffer);
+  const size_t image_bytes = all.output.Bytes(all.out_width, all.out_height);
+  auto* const out = static_cast<uint8_t*>(all.out) + first * image_bytes;
+  PreprocessLaunch launch = all;
+  launch.samples = all.samples + first;
+  if (augments_) launch.programs = all.programs + first;
+  launch.count = static_cast<uint32_t>(count);
+  launch.out = out;
+  if (rounds_ > 0) {
+    launch.output = PixelOutput({}, all.channels);
+    launch.out = levels_[0];
+  }
+  RETURN_IF_ERROR(device().Preprocess(launch, stream));
+  for (size_t round = 0; round < rounds_; ++round) {
+    const bool last = round + 1 == rounds_;
+    RoundLaunch next{.tails = buffer.tails + round * shape().slots + first,
+                     .programs = buffer.programs + (round + 1) * shape().slots + first,
+                     .from = levels_[round % 2],
+                     .count = static_cast<uint32_t>(count),
+                     .channels = all.channels,
+                     .width = all.out_width,
+                     .height = all.out_height,
+                     .statistics = statistics_,
+                     .tables = tables_};
+    if (last) next.output = all.output;
+    next.out = last ? static_cast<void*>(out) : levels_[(round + 1) % 2];
+    RETURN_IF_ERROR(device().AugmentRound(next, stream));
+  }
+  return absl::OkStatus();
+}
 
 DeviceDecode WithoutGpu(DeviceDecode decode) {
   decode.use_hardware = decode.use_hybrid = false;
@@ -107,7 +239,12 @@ class DecodeOnCpu final : public DecodeRoute {
   size_t payload_bytes() const override { return shape().pixel_bytes; }
   absl::Status Stage(const HostBatch&, DeviceBuffer& buffer, std::byte* payload,
                      std::vector<UploadCopy>& copies) override {
-    return StagePreprocessed(samples_, buffer, payload, copies);
+    if (decode_.augment.empty()) return StagePreprocessed(samples_, buffer, payload, copies);
+    const std::vector<std::optional<SampleIdentity>> identities = Identities(buffer.info);
+    return StagePreprocessed(
+        samples_, buffer, payload, copies, [&](const PreprocessLaunch& launch, int threads) {
+          return PreprocessAugmented(launch, decode_.augment, identities, threads);
+        });
   }
   absl::StatusOr<Stream> Launch(DeviceBuffer&, Event) override {
     RETURN_IF_ERROR(decoder_->Done(DecodeStream()));
@@ -129,16 +266,16 @@ absl::Status DecodeOnDevice::Settle(DeviceBuffer& buffer, std::vector<BadSample>
   if (again.empty()) return absl::OkStatus();
   decoded_ = decoder_->stats();
   ReportCpuWork();
-  const PreprocessLaunch all = shape().LaunchOf(buffer);
-  const size_t image_bytes = all.output.Bytes(all.out_width, all.out_height);
-  auto* const out = static_cast<uint8_t*>(all.out);
+  Stream stream = copy_stream_;
+  if (rounds_ > 0) {  // their memory is the work stream's
+    stream = context_.work_stream;
+    RETURN_IF_ERROR(device().RecordEvent(decoded_again_, copy_stream_));
+    RETURN_IF_ERROR(device().StreamWait(stream, decoded_again_));
+  }
+  const size_t image_bytes = shape().output->Bytes(shape().out_width, shape().out_height);
+  uint8_t* const out = buffer.output;
   for (const size_t slot : again) {
-    if (!why_bad_[slot].ok()) continue;
-    PreprocessLaunch one = all;
-    one.samples = all.samples + slot;
-    one.count = 1;
-    one.out = out + slot * image_bytes;
-    RETURN_IF_ERROR(device().Preprocess(one, copy_stream_));
+    if (why_bad_[slot].ok()) RETURN_IF_ERROR(Make(buffer, slot, 1, stream));
   }
   const auto is_new = [&](const std::pair<size_t, size_t>& copy) {
     return std::find(again.begin(), again.end(), copy.second) != again.end();
@@ -154,12 +291,12 @@ absl::Status DecodeOnDevice::Settle(DeviceBuffer& buffer, std::vector<BadSample>
     buffer.info.ids[slot] = buffer.info.ids[other];
     buffer.info.labels[slot] = buffer.info.labels[other];
     RETURN_IF_ERROR(device().CopyWithin(out + slot * image_bytes, out + other * image_bytes,
-                                        image_bytes, copy_stream_));
-    RETURN_IF_ERROR(device().CopyWithin(buffer.labels + slot, buffer.labels + other,
-                                        sizeof(int64_t), copy_stream_));
+                                        image_bytes, stream));
+    RETURN_IF_ERROR(
+        device().CopyWithin(buffer.labels + slot, buffer.labels + other, sizeof(int64_t), stream));
   }
-  RETURN_IF_ERROR(device().RecordEvent(buffer.ready, copy_stream_));
-  return decoder_->CheckDone(copy_stream_);
+  RETURN_IF_ERROR(device().RecordEvent(buffer.ready, stream));
+  return decoder_->CheckDone(stream);
 }
 
 absl::Status DecodeRoute::Begin(Stream copy_stream) {
@@ -203,6 +340,8 @@ void DecodeRoute::FillStats(DeviceLoaderStats& stats) const {
 void DecodeRoute::ReportCpuWork() {
   const JpegDecoderStats before = std::exchange(reported_, decoded_);
   const JpegDecoderStats& now = decoded_;
+  if (before.choice.empty() && !now.choice.empty() && context_.options.log != nullptr)
+    context_.options.log(absl::StrCat("images are decoded by ", now.choice));
   const bool first_batch = before.hardware + before.hybrid + before.cpu == 0;
   const bool by_gpu = decoder_->has_hardware() || decoder_->has_hybrid();
   if (first_batch && by_gpu && now.cpu > 0 && now.hardware + now.hybrid == 0) {

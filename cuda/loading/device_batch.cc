@@ -110,16 +110,26 @@ absl::Status DeviceBatch::WaitOn(Stream stream) {
 }
 
 absl::Status DeviceBatch::Synchronize() {
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool there, SynchronizeWithin(std::chrono::hours(1)));
+    if (there) return absl::OkStatus();
+  }
+}
+
+absl::StatusOr<bool> DeviceBatch::SynchronizeWithin(std::chrono::milliseconds patience) {
   using std::chrono::microseconds;
+  using Clock = std::chrono::steady_clock;
   RETURN_IF_ERROR(Check());
   Device& device = buffers_->device();
+  const Clock::time_point deadline = Clock::now() + patience;
   for (microseconds nap(10);; nap = std::min(nap * 2, microseconds(500))) {
     ASSIGN_OR_RETURN(const bool done, device.IsDone(buffer_->ready));
     if (done) break;
+    if (Clock::now() >= deadline) return false;
     std::this_thread::sleep_for(nap);
   }
   if (!last_stream_) last_stream_ = LegacyStream();
-  return absl::OkStatus();
+  return true;
 }
 
 absl::Status DeviceBatch::Release(Stream stream) {

@@ -23,12 +23,14 @@
 #define SHARDPACK_CUDA_LOADING_DEVICE_BATCH_H_
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cuda/loading/device_buffers.h"
 #include "images/pixels/pixel_output.h"
 
@@ -80,9 +82,11 @@ class DeviceBatch {
   // What is enqueued on the stream from now on runs once the batch is there.
   absl::Status WaitOn(Stream stream);
   // The same for the host, and so for any stream: returns once the batch is there, or the device is
-  // lost; nothing interrupts it. Without Release, the destructor releases on the stream of the last
-  // WaitOn, or else on the legacy stream, which non-blocking streams run past.
+  // lost. Without Release, the destructor releases on the stream of the last WaitOn, or else on the
+  // legacy stream, which non-blocking streams run past.
   absl::Status Synchronize();
+  // Whether it is there within this time; if not, it may be called again.
+  absl::StatusOr<bool> SynchronizeWithin(std::chrono::milliseconds patience);
   absl::Status Release(Stream stream);
 
  private:

@@ -51,7 +51,9 @@ absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
                output = DeviceAligned(spec_.output_bytes);
   const size_t labels = DeviceAligned(spec_.slots * sizeof(int64_t));
   const size_t samples = spec_.samples ? DeviceAligned(spec_.slots * sizeof(PreprocessSample)) : 0;
-  const size_t bytes = std::max<size_t>(pixels + output + labels + samples, 256);
+  const size_t programs = DeviceAligned(spec_.programs * spec_.slots * sizeof(PixelProgram));
+  const size_t tails = DeviceAligned(spec_.tails * spec_.slots * sizeof(RoundTail));
+  const size_t bytes = std::max<size_t>(pixels + output + labels + samples + programs + tails, 256);
   ASSIGN_OR_RETURN(buffer.memory, device_.Allocate(bytes, "a batch"));
   device_bytes_ += bytes;
   auto* at = static_cast<uint8_t*>(buffer.memory);
@@ -60,6 +62,11 @@ absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
   buffer.labels = reinterpret_cast<int64_t*>(at + pixels + output);
   if (samples > 0)
     buffer.samples = reinterpret_cast<PreprocessSample*>(at + pixels + output + labels);
+  if (programs > 0)
+    buffer.programs = reinterpret_cast<PixelProgram*>(at + pixels + output + labels + samples);
+  if (tails > 0) {
+    buffer.tails = reinterpret_cast<RoundTail*>(at + pixels + output + labels + samples + programs);
+  }
   ASSIGN_OR_RETURN(buffer.ready, device_.CreateEvent());
   ASSIGN_OR_RETURN(buffer.released, device_.CreateEvent());
   if (spec_.raw_bytes == 0) return absl::OkStatus();

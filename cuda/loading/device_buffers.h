@@ -61,6 +61,9 @@ struct DeviceBuffer {
   uint8_t* output = nullptr;  // after preprocessing; == pixels without
   int64_t* labels = nullptr;
   PreprocessSample* samples = nullptr;
+  // Of each slot, then of the next round.
+  PixelProgram* programs = nullptr;
+  RoundTail* tails = nullptr;
   bool padded_samples = false;  // `samples` are those of a batch with padding
   uint8_t* raw = nullptr;       // encoded bytes: the slabs one after the other
   size_t raw_bytes = 0;
@@ -77,6 +80,7 @@ struct DeviceBufferSpec {
   uint32_t buffers = 4, slots = 0;
   size_t pixel_bytes = 0, output_bytes = 0, raw_bytes = 0;  // a batch; output 0: not preprocessed
   bool samples = false;
+  size_t programs = 0, tails = 0;  // a slot
 };
 
 class DeviceBuffers {

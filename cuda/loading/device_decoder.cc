@@ -37,6 +37,7 @@ absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
                          .orient = false,  // the preprocessing does that
                          .threads = made->threads(),
                          .share = options.share,
+                         .choose = options.choose,
                          .max_pixels = options.max_pixels,
                          .max_scans = options.max_scans,
                          .nvjpeg_bytes = options.nvjpeg_bytes,

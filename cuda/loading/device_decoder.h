@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "augment/plan.h"
 #include "cuda/device/device.h"
 #include "cuda/device/device_event.h"
 #include "cuda/dynload/nvjpeg_library.h"
@@ -55,12 +56,17 @@ struct DeviceDecode {
   uint64_t augment_seed = 0;  // of random crops and flips
   uint8_t channels = 3;       // 1: gray, 3: RGB
   bool orient = true;
+  // After crop, resize and flip; drawn as a Loader's with the same seed. What a device cannot do
+  // (device_augment.h) is done by the CPU, together with all decoding, and said; or it is an error.
+  AugmentPlan augment = {};
+  bool augment_on_device_only = false;
   uint64_t max_pixels = JpegDecoderOptions().max_pixels;  // of an image
   uint32_t max_scans = JpegDecoderOptions().max_scans;    // of a progressive JPEG
   int threads =
       0;  // for what the GPU's engines do not take; 0: CoresOfRank (formats/io/rank_cores.h)
   bool use_hardware = true, use_hybrid = true;
   bool share = true;                                          // JpegDecoderOptions::share
+  bool choose = false;                                        // JpegDecoderOptions::choose
   uint64_t nvjpeg_bytes = JpegDecoderOptions().nvjpeg_bytes;  // on the device, of nvJPEG itself
   // nullptr: NvjpegLibrary::Open, if the device is a GPU.
   const NvjpegFunctions* nvjpeg = nullptr;

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cuda/loading/device_augment.h"
 #include "cuda/loading/device_loader_core.h"
 #include "formats/io/status_macros.h"
 
@@ -43,6 +44,16 @@ absl::Status DeviceLoader::Core::MakeRoute(const HostBatch& batch) {
     raw_bytes = options_.raw_bytes > 0 ? options_.raw_bytes : first_bytes + first_bytes / 4;
   }
   bool has_kernel = shape_->preprocesses();
+  if (options_.decode) {
+    const AugmentPlan& augment = options_.decode->augment;
+    RETURN_IF_ERROR(augment.CheckReady());
+    const std::string why = WhyNotOnDevice(augment);
+    if (!why.empty() && options_.decode->augment_on_device_only) {
+      return absl::UnimplementedError(absl::StrCat("augmentation on the device: ", why));
+    }
+    if (!why.empty()) FellBack(absl::StrCat("decoding and augmentation by the CPU: ", why));
+    has_kernel = has_kernel && why.empty();
+  }
   RETURN_IF_ERROR(MakeBuffers(raw_bytes, has_kernel));
   if (has_kernel) {
     absl::Status tried = TryKernel(device_, *shape_, *buffers_, *work_stream_);
@@ -68,6 +79,8 @@ absl::Status DeviceLoader::Core::MakeRoute(const HostBatch& batch) {
 
 absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes, bool has_kernel) {
   const bool on_host = shape_->preprocesses() && !has_kernel;
+  const bool augments = has_kernel && options_.decode && !options_.decode->augment.empty();
+  const size_t rounds = augments ? RoundsOf(options_.decode->augment) : 0;
   ASSIGN_OR_RETURN(
       buffers_,
       DeviceBuffers::Create(
@@ -76,7 +89,9 @@ absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes, bool has_kernel) 
                     .pixel_bytes = on_host ? shape_->pixel_bytes : shape_->host_pixel_bytes,
                     .output_bytes = has_kernel ? shape_->pixel_bytes : 0,
                     .raw_bytes = raw_bytes,
-                    .samples = has_kernel}));
+                    .samples = has_kernel,
+                    .programs = augments ? rounds + 1 : 0,
+                    .tails = rounds}));
   buffers_->set_patience(options_.stop_patience);
   buffers_->set_stop(&stop_);
   return absl::OkStatus();

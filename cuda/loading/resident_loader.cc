@@ -31,6 +31,11 @@ absl::Status WasInterrupted() {
   return absl::CancelledError("waiting for a batch was interrupted");
 }
 
+absl::Status OfAnotherProcess() {
+  return absl::FailedPreconditionError(
+      "the loader was opened in another process: a device does not survive a fork; open it after");
+}
+
 }  // namespace
 
 class ResidentLoader::Core {
@@ -51,6 +56,9 @@ class ResidentLoader::Core {
 
   absl::Status Open(const std::optional<Cursor>& cursor, const Interrupted& interrupted);
   absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted, AskAt ask_at);
+  absl::Status EnqueueStep(const DeviceTarget& target, Stream stream);
+  absl::StatusOr<std::optional<BatchInfo>> NextStep(Stream stream, const Interrupted& interrupted,
+                                                    AskAt ask_at);
   Cursor cursor() const { return MakeCursor(dataset_.identity(), order_, epoch_, step_); }
   ResidentStats stats() const;
   bool InOwnProcess() const { return ::getpid() == process_; }
@@ -71,7 +79,12 @@ class ResidentLoader::Core {
   PreprocessSample SampleOf(uint64_t epoch, uint64_t id) const;
   void FillInfo(const ResidentStep& step, BatchInfo& info) const;
   absl::Status Enqueue(DeviceBuffer& buffer);
-  absl::Status Launch(const ResidentStep& step, const DeviceBuffer& buffer);
+  // Of the step, or of what a source names.
+  absl::Status Launch(const ResidentStep& step, const StepSource* source,
+                      const DeviceTarget& target, Stream stream);
+  // Whether there is a step; else it is the end of an epoch, or of all.
+  absl::StatusOr<bool> HasStep();
+  void Advance();
 
   Device& device_;
   const ResidentOptions options_;
@@ -90,6 +103,9 @@ class ResidentLoader::Core {
   uint8_t* table_ = nullptr;     // one row an image, on the device
   std::vector<int64_t> labels_;  // of all images
   std::unique_ptr<ResidentOrder> steps_;
+  // For EnqueueStep: on the device, what its launches take; and the stream of NextStep.
+  StepSource* source_ = nullptr;
+  std::optional<Stream> step_stream_;
   uint64_t epoch_ = 0, step_ = 0;
   bool epoch_ended_ = false;
   DeviceBuffer* waits_ = nullptr;  // taken, while its last launch has not run
@@ -106,6 +122,7 @@ ResidentLoader::Core::~Core() {
   }
   steps_.reset();
   if (table_ != nullptr && !device_.lost()) (void)device_.Free(table_);
+  if (source_ != nullptr && !device_.lost()) (void)device_.Free(source_);
   if (work_stream_ && !device_.lost()) (void)device_.DestroyStream(*work_stream_);
 }
 
@@ -194,6 +211,8 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
                        device_, {.buffers = options_.buffers,
                                  .slots = slots_,
                                  .pixel_bytes = slots_ * output_.Bytes(out_width_, out_height_)}));
+  ASSIGN_OR_RETURN(void* const source, device_.Allocate(sizeof(StepSource), "a step"));
+  source_ = static_cast<StepSource*>(source);
   ASSIGN_OR_RETURN(uploader_, Uploader::Create(device_, kUploads, 0, memory_));
   RETURN_IF_ERROR(Fill(interrupted));
   ResidentOrderSpec spec{.order = order_, .rank = rank_, .labels = labels_};
@@ -303,24 +322,27 @@ absl::Status ResidentLoader::Core::Enqueue(DeviceBuffer& buffer) {
   ASSIGN_OR_RETURN(const ResidentStep step, steps_->At(epoch_, step_, *work_stream_));
   FillInfo(step, buffer.info);
   if (buffer.was_released) RETURN_IF_ERROR(device_.StreamWait(*work_stream_, buffer.released));
-  absl::Status status = Launch(step, buffer);
+  const DeviceTarget into{.pixels = buffer.output, .labels = buffer.labels};
+  absl::Status status = Launch(step, nullptr, into, *work_stream_);
   if (status.ok()) status = device_.RecordEvent(buffer.ready, *work_stream_);
   buffer.was_ready = status.ok();
   buffer.was_released = false;
   return status;
 }
 
-absl::Status ResidentLoader::Core::Launch(const ResidentStep& step, const DeviceBuffer& buffer) {
+absl::Status ResidentLoader::Core::Launch(const ResidentStep& step, const StepSource* source,
+                                          const DeviceTarget& target, Stream stream) {
   if (gathers()) {
     static_assert(kPaddingId == kNoRow);
     return device_.Gather({.table = table_,
                            .rows = step.rows,
                            .count = slots_,
                            .row_bytes = image_bytes_,
-                           .out = buffer.output,
+                           .out = static_cast<uint8_t*>(target.pixels),
                            .labels = step.labels,
-                           .out_labels = buffer.labels},
-                          *work_stream_);
+                           .out_labels = target.labels,
+                           .source = source},
+                          stream);
   }
   return device_.Preprocess({.samples = step.samples,
                              .count = slots_,
@@ -329,26 +351,70 @@ absl::Status ResidentLoader::Core::Launch(const ResidentStep& step, const Device
                              .out_height = out_height_,
                              .filter = options_.filter,
                              .output = output_,
-                             .out = buffer.output,
+                             .out = target.pixels,
                              .labels = step.labels,
-                             .out_labels = buffer.labels},
-                            *work_stream_);
+                             .out_labels = target.labels,
+                             .source = source},
+                            stream);
+}
+
+absl::Status ResidentLoader::Core::EnqueueStep(const DeviceTarget& target, Stream stream) {
+  RETURN_IF_ERROR(InOwnProcess() ? absl::OkStatus() : OfAnotherProcess());
+  const size_t bytes = slots_ * output_.Bytes(out_width_, out_height_);
+  if (target.pixels == nullptr || target.pixel_bytes != bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", bytes));
+  }
+  return Launch({}, source_, target, stream);
+}
+
+absl::StatusOr<std::optional<BatchInfo>> ResidentLoader::Core::NextStep(
+    Stream stream, const Interrupted& interrupted, AskAt ask_at) {
+  if (stats_.batches > 0 && !step_stream_) {
+    return absl::FailedPreconditionError("this loader gives batches (Next), and so no steps");
+  }
+  if (step_stream_ && *step_stream_ != stream) {
+    return absl::InvalidArgumentError("NextStep was called for another stream before");
+  }
+  ASSIGN_OR_RETURN(const bool has_step, HasStep());
+  if (!has_step) return std::nullopt;
+  RETURN_IF_ERROR(CheckNotCapturing(device_, stream));
+  step_stream_ = stream;
+  RETURN_IF_ERROR(WaitFor([&] { return steps_->IsReady(epoch_, step_); }, interrupted, ask_at));
+  absl::StatusOr<ResidentStep> step = steps_->At(epoch_, step_, stream);
+  failed_ = step.status();
+  if (failed_.ok()) failed_ = device_.CopyWithin(source_, step->source, sizeof(*source_), stream);
+  if (!failed_.ok()) return failed_;
+  BatchInfo info;
+  FillInfo(*step, info);
+  Advance();
+  return info;
+}
+
+absl::StatusOr<bool> ResidentLoader::Core::HasStep() {
+  if (!InOwnProcess()) return OfAnotherProcess();
+  if (device_.lost() && failed_.ok()) failed_ = device_.LostStatus();
+  if (!failed_.ok()) return failed_;
+  if (std::exchange(epoch_ended_, false)) return false;
+  return options_.epochs == 0 || epoch_ < options_.epochs;
+}
+
+void ResidentLoader::Core::Advance() {
+  if (++step_ == order_.steps()) {
+    step_ = 0;
+    ++epoch_;
+    epoch_ended_ = true;
+  }
+  ++stats_.batches;
 }
 
 absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
     const Interrupted& interrupted, AskAt ask_at) {
-  if (!InOwnProcess()) {
-    return absl::FailedPreconditionError(
-        "the loader was opened in another process: a device does not survive a fork; open it "
-        "after");
+  if (step_stream_) {
+    return absl::FailedPreconditionError("this loader gives steps (NextStep), and so no batches");
   }
-  if (device_.lost() && failed_.ok()) failed_ = device_.LostStatus();
-  if (!failed_.ok()) return failed_;
-  if (epoch_ended_) {
-    epoch_ended_ = false;
-    return std::nullopt;
-  }
-  if (options_.epochs > 0 && epoch_ >= options_.epochs) return std::nullopt;
+  ASSIGN_OR_RETURN(const bool has_step, HasStep());
+  if (!has_step) return std::nullopt;
   if (waits_ == nullptr) {
     ASSIGN_OR_RETURN(waits_, WaitForBuffer(interrupted, ask_at));
   }
@@ -357,12 +423,7 @@ absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Core::Next(
   DeviceBuffer* const buffer = std::exchange(waits_, nullptr);
   failed_ = Enqueue(*buffer);
   if (!failed_.ok()) return failed_;
-  if (++step_ == order_.steps()) {
-    step_ = 0;
-    ++epoch_;
-    epoch_ended_ = true;
-  }
-  ++stats_.batches;
+  Advance();
   buffers_->SetHeld(*buffer);
   return DeviceBatch(buffers_, *buffer,
                      PixelTensor(device_, buffer->output, options_.output, slots_, out_height_,
@@ -398,6 +459,14 @@ ResidentLoader::~ResidentLoader() {
 absl::StatusOr<std::optional<DeviceBatch>> ResidentLoader::Next(const Interrupted& interrupted,
                                                                 AskAt ask_at) {
   return core_->Next(interrupted, ask_at);
+}
+absl::Status ResidentLoader::EnqueueStep(const DeviceTarget& target, Stream stream) {
+  return core_->EnqueueStep(target, stream);
+}
+absl::StatusOr<std::optional<BatchInfo>> ResidentLoader::NextStep(Stream stream,
+                                                                  const Interrupted& interrupted,
+                                                                  AskAt ask_at) {
+  return core_->NextStep(stream, interrupted, ask_at);
 }
 Cursor ResidentLoader::cursor() const { return core_->cursor(); }
 ResidentStats ResidentLoader::stats() const { return core_->stats(); }

@@ -11,12 +11,20 @@
 // that a Loader with the same seed chooses, but from the resized image. Nothing is read or decoded
 // again. Next, cursor and ends of epochs are those of DeviceLoader.
 //
-// Lifetime: as DeviceLoader.
+// In a CUDA graph, whose launches have fixed arguments:
+//
+//   Begin capture; EnqueueStep({.pixels = x, .pixel_bytes = n, .labels = y}, stream); Train(x, y);
+//   end capture;
+//   while (auto info = *batches->NextStep(stream)) cudaGraphLaunch(graph, stream);
+//
+// Lifetime: as DeviceLoader. Launches of EnqueueStep have run before it is destroyed.
 //
 // Thread-safety: one thread at a time. Not across fork.
 //
-// Errors: of Open, ResourceExhausted with both sizes if the images do not fit, those of the Loader
-// (a bad sample ends it), and InvalidArgument; of Next, those of DeviceLoader.
+// Errors: FailedPrecondition where Next and NextStep are mixed, InvalidArgument for another stream
+// or a target of the wrong size; of Open, ResourceExhausted with both sizes if the images do not
+// fit, those of the Loader (a bad sample ends it), and InvalidArgument; of Next, those of
+// DeviceLoader.
 //
 // Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_LOADING_RESIDENT_LOADER_H_
@@ -80,6 +88,16 @@ class ResidentLoader {
   // As DeviceLoader::Next.
   absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted = nullptr,
                                                   AskAt ask_at = AskAt::max());
+  // Enqueues one launch on the stream, which may capture a graph: it puts into the target, memory
+  // of the consumer, the step that NextStep gave last when it runs. Any number of such launches.
+  absl::Status EnqueueStep(const DeviceTarget& target, Stream stream);
+  // The next step is what launches of EnqueueStep put from now on, in the order of the stream:
+  // always the same one, which captures no graph. It enqueues a copy of a few bytes, and the first
+  // step of a window its order. As Next in all else, instead of which it is called: a loader does
+  // one of the two.
+  absl::StatusOr<std::optional<BatchInfo>> NextStep(Stream stream,
+                                                    const Interrupted& interrupted = nullptr,
+                                                    AskAt ask_at = AskAt::max());
   Cursor cursor() const;
   ResidentStats stats() const;
 

@@ -18,7 +18,7 @@ size_t EntryBytes(const ResidentOrderSpec& spec) {
 }
 
 uint64_t WindowSteps(const ResidentOrderSpec& spec, uint32_t slots) {
-  const size_t step_bytes = slots * (EntryBytes(spec) + sizeof(int64_t));
+  const size_t step_bytes = slots * (EntryBytes(spec) + sizeof(int64_t)) + sizeof(StepSource);
   return std::clamp<uint64_t>(spec.window_bytes / step_bytes, 1, spec.order.steps());
 }
 
@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<ResidentOrder>> ResidentOrder::Create(Device& dev
 }
 
 absl::Status ResidentOrder::MakeRoom(Window& window) {
-  const size_t bytes = window_steps_ * slots_ * (entry_bytes() + sizeof(int64_t));
+  const size_t bytes = WindowBytes(window_steps_);
   ASSIGN_OR_RETURN(window.host, memory_.Allocate(bytes));
   ASSIGN_OR_RETURN(window.device, device_.Allocate(bytes, "the order of an epoch"));
   return absl::OkStatus();
@@ -83,10 +83,27 @@ void ResidentOrder::Make(Window& window) const {
       std::memcpy(entries + i * sizeof(sample), &sample, sizeof(sample));
     }
   }
-  auto* const labels = reinterpret_cast<int64_t*>(entries + count * entry_bytes());
+  auto* const labels = reinterpret_cast<int64_t*>(entries + LabelsAt(window.steps));
   for (size_t i = 0; i < count; ++i) {
     labels[i] = window.ids[i] == kPaddingId ? kNoLabel : spec_.labels[window.ids[i]];
   }
+  for (uint64_t i = 0; i < window.steps; ++i) {
+    const StepSource source = SourceOf(window, i);
+    std::memcpy(entries + SourcesAt(window.steps) + i * sizeof(source), &source, sizeof(source));
+  }
+}
+
+StepSource ResidentOrder::SourceOf(const Window& window, uint64_t nth) const {
+  const auto* const entries = static_cast<const std::byte*>(window.device);
+  const size_t at = nth * slots_;
+  StepSource source;
+  if (spec_.sample == nullptr) {
+    source.rows = reinterpret_cast<const uint64_t*>(entries) + at;
+  } else {
+    source.samples = reinterpret_cast<const PreprocessSample*>(entries) + at;
+  }
+  source.labels = reinterpret_cast<const int64_t*>(entries + LabelsAt(window.steps)) + at;
+  return source;
 }
 
 absl::Status ResidentOrder::Begin(Window& window, uint64_t epoch, uint64_t first) {
@@ -106,7 +123,7 @@ absl::Status ResidentOrder::Begin(Window& window, uint64_t epoch, uint64_t first
 
 absl::Status ResidentOrder::Upload(Window& window, Stream stream) {
   window.made.get();
-  const size_t bytes = window.steps * slots_ * (entry_bytes() + sizeof(int64_t));
+  const size_t bytes = WindowBytes(window.steps);
   // Behind the steps of the window that was there.
   RETURN_IF_ERROR(device_.CopyToDevice(window.device, window.host.data(), bytes, stream));
   uploaded_bytes_ += bytes;
@@ -140,16 +157,13 @@ absl::StatusOr<ResidentStep> ResidentOrder::At(uint64_t epoch, uint64_t step, St
     now_ = next;
   }
   const Window& window = windows_[now_];
-  const size_t count = window.steps * slots_, at = (step - window.first) * slots_;
-  const size_t labels = count * entry_bytes() + at * sizeof(int64_t);
-  const auto* const entries = static_cast<const std::byte*>(window.device);
-  ResidentStep found;
-  if (spec_.sample == nullptr) {
-    found.rows = reinterpret_cast<const uint64_t*>(entries) + at;
-  } else {
-    found.samples = reinterpret_cast<const PreprocessSample*>(entries) + at;
-  }
-  found.labels = reinterpret_cast<const int64_t*>(entries + labels);
+  const uint64_t nth = step - window.first, at = nth * slots_;
+  const size_t labels = LabelsAt(window.steps) + at * sizeof(int64_t);
+  const StepSource source = SourceOf(window, nth);
+  ResidentStep found{.rows = source.rows, .samples = source.samples, .labels = source.labels};
+  found.source = reinterpret_cast<const StepSource*>(static_cast<const std::byte*>(window.device) +
+                                                     SourcesAt(window.steps)) +
+                 nth;
   found.ids = std::span(window.ids).subspan(at, slots_);
   found.host_labels =
       std::span(reinterpret_cast<const int64_t*>(window.host.data() + labels), slots_);

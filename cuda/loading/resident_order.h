@@ -45,9 +45,11 @@ struct ResidentStep {
   const uint64_t* rows = nullptr;
   const PreprocessSample* samples = nullptr;
   const int64_t* labels = nullptr;
+  // On the device too: a StepSource of these.
+  const StepSource* source = nullptr;
   // The same on the host.
-  std::span<const uint64_t> ids;
-  std::span<const int64_t> host_labels;
+  std::span<const uint64_t> ids = {};
+  std::span<const int64_t> host_labels = {};
 };
 
 struct ResidentOrderSpec {
@@ -92,6 +94,13 @@ class ResidentOrder {
 
   ResidentOrder(Device& device, HostMemory& memory, ResidentOrderSpec spec);
   size_t entry_bytes() const;  // of a slot, without its label
+  // What lies where in a window of so many steps: entries, labels, and a StepSource a step.
+  size_t LabelsAt(uint64_t steps) const { return steps * slots_ * entry_bytes(); }
+  size_t SourcesAt(uint64_t steps) const {
+    return LabelsAt(steps) + steps * slots_ * sizeof(int64_t);
+  }
+  size_t WindowBytes(uint64_t steps) const { return SourcesAt(steps) + steps * sizeof(StepSource); }
+  StepSource SourceOf(const Window& window, uint64_t nth) const;  // pointers to the device
   absl::Status MakeRoom(Window& window);
   // Begins to make the window that has this step first.
   absl::Status Begin(Window& window, uint64_t epoch, uint64_t first);

@@ -155,6 +155,9 @@ absl::StatusOr<CudaDriver> OpenCudaDriver(const std::string&) {
 int LaunchPreprocess(const PreprocessLaunch& launch, void* stream) {
   return Keep(Current().Preprocess(launch, static_cast<Stream>(stream)));
 }
+int LaunchAugmentRound(const RoundLaunch& launch, void* stream) {
+  return Keep(Current().AugmentRound(launch, static_cast<Stream>(stream)));
+}
 int LaunchGather(const GatherLaunch& launch, void* stream) {
   return Keep(Current().Gather(launch, static_cast<Stream>(stream)));
 }

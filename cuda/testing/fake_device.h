@@ -14,11 +14,12 @@
 // The streams 1 and 2 are CUDA's legacy default stream, which is ordered with the per-thread ones,
 // and that of the calling thread; a thread's work is found by no other thread. While a stream
 // captures a graph, nothing runs there, events recorded there are of no use elsewhere, and to wait
-// for an event from outside ends the capture. "Device" memory lies between guard bytes. A call that
-// frees does so even when it is told to fail, as those of CUDA, which report what went wrong
-// before. A process that forks shares its pages with the child, and the device goes on reading
-// those: what the parent then writes to page-locked memory never reaches it, unless the child was
-// not to have that memory (MADV_DONTFORK).
+// for an event from outside, to wait for the stream or to ask whether it is idle ends the capture;
+// the graph can then be launched again and again, with the arguments as they were. "Device" memory
+// lies between guard bytes. A call that frees does so even when it is told to fail, as those of
+// CUDA, which report what went wrong before. A process that forks shares its pages with the child,
+// and the device goes on reading those: what the parent then writes to page-locked memory never
+// reaches it, unless the child was not to have that memory (MADV_DONTFORK).
 //
 // Lifetime: outlives everything that uses it; the destructor runs what is enqueued and joins.
 //
@@ -75,10 +76,12 @@ class FakeDevice final : public Device {
   // The nth operation that runs from now on (0: the next one) loses the device, as a kernel with a
   // wrong address: the call that enqueued it has succeeded, and a later one tells.
   void FailOperation(uint64_t nth, int code = kDeviceIllegalAddress);
-  // As cudaStreamBeginCapture and cudaStreamEndCapture; the graph is dropped. False if something
-  // ended the capture before.
+  // As cudaStreamBeginCapture and cudaStreamEndCapture: what was enqueued meanwhile, with the
+  // arguments that it was given. False if something ended the capture before.
+  using Graph = std::vector<std::function<void()>>;
   void BeginCapture(Stream stream);
-  bool EndCapture(Stream stream);
+  bool EndCapture(Stream stream, Graph* graph = nullptr);
+  void LaunchGraph(const Graph& graph, Stream stream);
   // For fakes of libraries that work on streams: runs there, in order. Not counted as a call.
   void Enqueue(Stream stream, std::function<void()> work);
   // Joins the threads of destroyed streams, which first run what is enqueued: a process that forks,
@@ -133,6 +136,7 @@ class FakeDevice final : public Device {
   }
   absl::Status Fill(void* to, int byte, size_t bytes, Stream stream) override;
   absl::Status Preprocess(const PreprocessLaunch& launch, Stream stream) override;
+  absl::Status AugmentRound(const RoundLaunch& launch, Stream stream) override;
   absl::Status Gather(const GatherLaunch& launch, Stream stream) override;
 
  protected:
@@ -167,6 +171,19 @@ class FakeDevice final : public Device {
     const size_t bytes = launch.count * sizeof(int64_t);
     return launch.labels == nullptr ||
            (InBlock(launch.labels, bytes) && InBlock(launch.out_labels, bytes));
+  }
+  // While the launch runs: whether what the source names is device memory, of these sizes.
+  template <typename Launch>
+  bool NamesBlocks(const StepSource& source, const Launch& launch, size_t sample_bytes,
+                   size_t row_bytes) {
+    const std::lock_guard lock(mutex_);
+    const bool good = (sample_bytes == 0 || InBlock(source.samples, sample_bytes)) &&
+                      (row_bytes == 0 || InBlock(source.rows, row_bytes)) &&
+                      (launch.out_labels == nullptr ||
+                       (InBlock(source.labels, launch.count * sizeof(int64_t)) &&
+                        InBlock(launch.out_labels, launch.count * sizeof(int64_t))));
+    if (!good) misuses_.push_back("a launch whose source names no device memory");
+    return good;
   }
   bool InPageLock(const void* memory, size_t bytes);
   static void AfterForks();

@@ -307,6 +307,33 @@ TEST(FakeDevice, CapturesRunNothingAndShareNoEvents) {
   EXPECT_TRUE(FailedWith(kDeviceCaptureIsolation, fake.StreamWait(s.second, s.event)));
 }
 
+TEST(FakeDevice, AGraphIsLaunchedAgainWithItsArguments) {
+  FakeDevice fake({.max_delay_us = 0});
+  Bench s(fake);
+  FakeDevice::Graph graph;
+  fake.BeginCapture(s.first);
+  EXPECT_TRUE(fake.CopyToDevice(s.device, s.host, s.bytes, s.first).ok());
+  ASSERT_TRUE(fake.EndCapture(s.first, &graph));
+  for (const char byte : {'a', 'b'}) {
+    s.Fill(byte);  // what the copy reads when it runs
+    fake.LaunchGraph(graph, s.first);
+    ASSERT_TRUE(fake.Synchronize(s.first).ok());
+    EXPECT_EQ(static_cast<char*>(s.device)[0], byte);
+  }
+}
+
+// A stream that captures has nothing to wait for; to ask ends the capture.
+TEST(FakeDevice, WaitingForACaptureEndsIt) {
+  FakeDevice fake({.max_delay_us = 0});
+  Bench s(fake);
+  fake.BeginCapture(s.first);
+  EXPECT_TRUE(FailedWith(kDeviceCaptureUnsupported, fake.Synchronize(s.first)));
+  EXPECT_FALSE(fake.EndCapture(s.first));
+  fake.BeginCapture(s.first);
+  EXPECT_TRUE(FailedWith(kDeviceCaptureUnsupported, fake.IsIdle(s.first)));
+  EXPECT_FALSE(fake.EndCapture(s.first));
+}
+
 TEST(FakeDevice, CopiesTakeTimeOnOneEngine) {
   FakeDevice fake({.max_delay_us = 0, .copy_us_per_mib = 40'000});
   Bench s(fake, size_t{1} << 20);

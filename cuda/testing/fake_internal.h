@@ -29,6 +29,7 @@ struct FakeDevice::FakeStream {
   };
   std::deque<Operation> queue;  // under FakeDevice::mutex_
   bool busy = false, ends = false, capturing = false, captured_wrongly = false;
+  FakeDevice::Graph captured;
   StreamPriority priority = StreamPriority::kNormal;
   uint64_t pushed = 0, finished = 0;  // operations
   std::mt19937_64 random;

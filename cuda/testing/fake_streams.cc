@@ -96,7 +96,10 @@ bool FakeDevice::IsDefault(const FakeStream& stream) const {
 
 void FakeDevice::Push(FakeStream& stream, std::function<void()> run, std::function<bool()> may_run,
                       std::function<void()> after) {
-  if (stream.capturing) return;  // part of a graph, which is never launched
+  if (stream.capturing) {
+    if (run != nullptr) stream.captured.push_back(std::move(run));
+    return;
+  }
   // What the legacy stream and those of threads wait for: all earlier work of the other kind.
   std::vector<std::pair<std::shared_ptr<FakeStream>, uint64_t>> before;
   if (IsDefault(stream)) {
@@ -122,7 +125,7 @@ void FakeDevice::Push(FakeStream& stream, std::function<void()> run, std::functi
 }
 
 void FakeDevice::PushKernel(FakeStream& stream, std::function<void()> run) {
-  ++launches_;
+  launches_ += stream.capturing ? 0 : 1;
   urgent_launches_ += stream.priority == StreamPriority::kHigh ? 1 : 0;
   Push(stream, std::move(run));
 }
@@ -132,13 +135,21 @@ void FakeDevice::BeginCapture(Stream stream) {
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   found->capturing = true;
   found->captured_wrongly = false;
+  found->captured.clear();
 }
 
-bool FakeDevice::EndCapture(Stream stream) {
+bool FakeDevice::EndCapture(Stream stream, Graph* graph) {
   const std::lock_guard lock(mutex_);
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   found->capturing = false;
+  if (graph != nullptr) *graph = std::move(found->captured);
   return !found->captured_wrongly;
+}
+
+void FakeDevice::LaunchGraph(const Graph& graph, Stream stream) {
+  const std::lock_guard lock(mutex_);
+  const std::shared_ptr<FakeStream> found = FindStream(stream);
+  for (const auto& work : graph) Push(*found, work);
 }
 
 absl::StatusOr<bool> FakeDevice::IsCapturing(Stream stream) {
@@ -188,6 +199,10 @@ absl::StatusOr<bool> FakeDevice::IsIdle(Stream stream) {
   RETURN_IF_ERROR(Begin("IsIdle", Kind::kPlain));
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "IsIdle");
+  if (found->capturing) {
+    found->captured_wrongly = true;
+    return Error(kDeviceCaptureUnsupported, "IsIdle");
+  }
   return found->idle();
 }
 
@@ -196,6 +211,10 @@ absl::Status FakeDevice::Synchronize(Stream stream) {
   RETURN_IF_ERROR(Begin("Synchronize", Kind::kWaits));
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "Synchronize");
+  if (found->capturing) {
+    found->captured_wrongly = true;
+    return Error(kDeviceCaptureUnsupported, "Synchronize");
+  }
   changed_.wait(lock, [&] { return Stopped() || found->idle(); });
   return lost_code_.load() == 0 ? absl::OkStatus() : Error(lost_code_.load(), "Synchronize");
 }
@@ -297,13 +316,18 @@ absl::Status FakeDevice::Preprocess(const PreprocessLaunch& launch, Stream strea
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(Begin("Preprocess", Kind::kPlain));
   const size_t out_bytes = launch.output.Bytes(launch.out_width, launch.out_height) * launch.count;
-  if (!InBlock(launch.samples, launch.count * sizeof(PreprocessSample)) ||
-      !InBlock(launch.out, out_bytes) || !LabelsInBlock(launch)) {
+  const size_t sample_bytes = launch.count * sizeof(PreprocessSample);
+  const bool has_samples = launch.source == nullptr ? InBlock(launch.samples, sample_bytes)
+                                                    : InBlock(launch.source, sizeof(StepSource));
+  if (!has_samples || !InBlock(launch.out, out_bytes) || !LabelsInBlock(launch) ||
+      (launch.programs != nullptr &&
+       !InBlock(launch.programs, launch.count * sizeof(PixelProgram)))) {
     return Misuse("Preprocess outside device memory", kDeviceInvalidValue);
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "Preprocess");
-  PushKernel(*found, [this, launch] {
+  PushKernel(*found, [this, launch, sample_bytes] {
+    if (launch.source != nullptr && !NamesBlocks(*launch.source, launch, sample_bytes, 0)) return;
     const absl::Status done = PreprocessOnHost(launch);
     if (done.ok()) return;
     const std::lock_guard inner(mutex_);
@@ -319,17 +343,42 @@ void FakeDevice::Enqueue(Stream stream, std::function<void()> work) {
   Push(*found, std::move(work));
 }
 
+absl::Status FakeDevice::AugmentRound(const RoundLaunch& launch, Stream stream) {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(Begin("AugmentRound", Kind::kPlain));
+  const size_t levels = size_t{launch.width} * launch.height * launch.channels * launch.count;
+  const size_t out_bytes =
+      launch.output ? launch.output->Bytes(launch.width, launch.height) * launch.count : levels;
+  if (!InBlock(launch.tails, launch.count * sizeof(RoundTail)) ||
+      !InBlock(launch.programs, launch.count * sizeof(PixelProgram)) ||
+      !InBlock(launch.from, levels) || !InBlock(launch.out, out_bytes) ||
+      (launch.statistics != nullptr &&
+       (!InBlock(launch.statistics, launch.count * sizeof(RoundStatistics)) ||
+        !InBlock(launch.tables, launch.count * sizeof(RoundTables))))) {
+    return Misuse("AugmentRound outside device memory", kDeviceInvalidValue);
+  }
+  const std::shared_ptr<FakeStream> found = FindStream(stream);
+  if (found == nullptr) return Error(kDeviceInvalidHandle, "AugmentRound");
+  PushKernel(*found, [launch] { AugmentRoundOnHost(launch); });
+  return absl::OkStatus();
+}
+
 absl::Status FakeDevice::Gather(const GatherLaunch& launch, Stream stream) {
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(Begin("Gather", Kind::kPlain));
-  if (!InBlock(launch.rows, launch.count * sizeof(uint64_t)) ||
-      !InBlock(launch.out, launch.count * launch.row_bytes) || !InBlock(launch.table, 1) ||
-      !LabelsInBlock(launch)) {
+  const size_t row_bytes = launch.count * sizeof(uint64_t);
+  const bool has_rows = launch.source == nullptr ? InBlock(launch.rows, row_bytes)
+                                                 : InBlock(launch.source, sizeof(StepSource));
+  if (!has_rows || !InBlock(launch.out, launch.count * launch.row_bytes) ||
+      !InBlock(launch.table, 1) || !LabelsInBlock(launch)) {
     return Misuse("Gather outside device memory", kDeviceInvalidValue);
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "Gather");
-  PushKernel(*found, [launch] { GatherOnHost(launch); });
+  PushKernel(*found, [this, launch, row_bytes] {
+    if (launch.source != nullptr && !NamesBlocks(*launch.source, launch, 0, row_bytes)) return;
+    GatherOnHost(launch);
+  });
   return absl::OkStatus();
 }
 

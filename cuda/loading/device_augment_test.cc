@@ -1,0 +1,302 @@
+// Augmentation within the launch that preprocesses: the bytes of ProgramRunner, by the host build
+// of the kernel; and in a DeviceLoader, where what a device cannot do is the CPU's, and said.
+#include "cuda/loading/device_augment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "augment/plan.h"
+#include "augment/program.h"
+#include "cuda/device/host_device.h"
+#include "cuda/testing/decode_outcome.h"
+#include "cuda/testing/fake_device.h"
+#include "cuda/testing/fake_nvjpeg.h"
+#include "cuda/testing/preprocess_testing.h"
+
+namespace shardpack {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+AugmentPlan PlanOf(const std::string& text) {
+  absl::StatusOr<AugmentPlan> plan = AugmentPlan::Parse(text);
+  EXPECT_TRUE(plan.ok()) << plan.status();
+  return *std::move(plan);
+}
+
+// All that is done in one launch, with room for no more; what takes rounds, between such; and what
+// people use.
+constexpr char kPixels[] =
+    "brightness(.3..1.8) saturation(0..2.5, p=.8) posterize(1..8, p=.5) hue(-.5..0.5) "
+    "solarize(0..255, p=.5) invert(p=.5) grayscale(p=.2) erase(p=.7, value=random)";
+constexpr char kRounds[] =
+    "contrast(.2..2, p=.7) hue(.1) equalize(p=.5) sharpness(0..2, p=.6) invert(p=.5) "
+    "autocontrast(p=.5) rotate(-180..180, bilinear=1, fill=9, p=.7) flip_vertical(p=.5) "
+    "perspective(p=.6) affine(degrees=-20..20, scale=.7..1.3, p=.7) erase(p=.5)";
+constexpr char kUsual[] = "color_jitter(.4, .4, .4, .1) rand_augment(n=2, m=9) erase(p=.25)";
+
+// The rounds of a batch whose first launch has run, by the kernels' code on the host.
+void RunRounds(const std::vector<RoundTail>& tails, const std::vector<PixelProgram>& programs,
+               size_t slots, size_t rounds, const RoundLaunch& form, std::vector<uint8_t> levels,
+               void* out) {
+  // Memory holds what was there before.
+  std::vector<RoundStatistics> statistics(slots);
+  std::vector<RoundTables> tables(slots);
+  for (size_t round = 0; round < rounds; ++round) {
+    std::vector<uint8_t> next(levels.size(), 0xEE);
+    RoundLaunch launch = form;
+    launch.tails = tails.data() + round * slots;
+    launch.programs = programs.data() + (round + 1) * slots;
+    launch.from = levels.data();
+    launch.statistics = statistics.data();
+    launch.tables = tables.data();
+    const bool last = round + 1 == rounds;
+    if (!last) launch.output.reset();
+    launch.out = last ? out : next.data();
+    AugmentRoundOnHost(launch);
+    levels = std::move(next);
+  }
+}
+
+// What a plan draws, by the kernel's code, must be what ProgramRunner makes of the same resized
+// pixels, byte for byte.
+void ExpectAsRunner(const TestBatch& batch, const AugmentPlan& plan, uint32_t width,
+                    uint32_t height, uint64_t epoch, const OutputFormat& format) {
+  const size_t image_bytes = size_t{width} * height * batch.channels;
+  std::vector<uint8_t> levels = OnHost(batch, width, height, ResizeFilter::kBilinear, {});
+  const size_t slots = batch.samples.size(), rounds = RoundsOf(plan);
+  std::vector<PixelProgram> programs((rounds + 1) * slots);
+  std::vector<RoundTail> tails(rounds * slots);
+  ProgramRunner runner;
+  const PixelOutput output(format, batch.channels);
+  const size_t out_bytes = output.Bytes(width, height);
+  std::vector<uint8_t> expected(out_bytes * batch.samples.size()), got(expected.size());
+  std::string texts;
+  for (size_t i = 0; i < batch.samples.size(); ++i) {
+    SampleProgram program;
+    plan.Draw({.seed = 5, .epoch = epoch, .id = i}, width, height, program);
+    texts += program.ToText() + "; ";
+    DeviceProgram made = DeviceProgramOf(program, rounds, width, height);
+    if (batch.samples[i].pixels == nullptr && rounds > 0)
+      made.tails.back().kind = TailKind::kPadding;
+    for (size_t round = 0; round <= rounds; ++round)
+      programs[round * slots + i] = made.programs[round];
+    for (size_t round = 0; round < rounds; ++round) tails[round * slots + i] = made.tails[round];
+    uint8_t* const pixels = levels.data() + i * image_bytes;
+    const size_t row_bytes = size_t{width} * batch.channels;
+    if (batch.samples[i].pixels != nullptr) {
+      const absl::Status done =
+          runner.Apply(program, {pixels, width, height, batch.channels, row_bytes});
+      ASSERT_TRUE(done.ok()) << done;
+      for (uint32_t y = 0; y < height; ++y) {
+        output.PutRow(pixels + y * row_bytes, y, width, height, expected.data() + i * out_bytes);
+      }
+    }
+  }
+  PreprocessLaunch launch =
+      LaunchOf(batch, width, height, ResizeFilter::kBilinear, format, got.data());
+  launch.programs = programs.data();
+  if (rounds > 0) {
+    std::vector<uint8_t> first(levels.size());
+    launch.output = PixelOutput({}, batch.channels);
+    launch.out = first.data();
+    ASSERT_TRUE(PreprocessOnHost(launch).ok());
+    RunRounds(tails, programs, slots, rounds,
+              {.count = static_cast<uint32_t>(slots),
+               .channels = batch.channels,
+               .width = width,
+               .height = height,
+               .output = output},
+              std::move(first), got.data());
+    ASSERT_TRUE(got == expected) << width << "x" << height << " " << texts;
+    return;
+  }
+  ASSERT_TRUE(PreprocessOnHost(launch).ok());
+  ASSERT_TRUE(got == expected) << width << "x" << height << " " << texts;
+  std::fill(got.begin(), got.end(), uint8_t{0});
+  ASSERT_TRUE(PreprocessByThreads(launch, 2).ok());
+  ASSERT_TRUE(got == expected);
+}
+
+TEST(DeviceAugment, TheBytesOfProgramRunner) {
+  std::vector<AugmentPlan> plans;
+  for (const char* const text : {kPixels, kRounds, kUsual, "trivial_augment_wide",
+                                 "auto_augment(imagenet) erase", "auto_augment(svhn)"}) {
+    plans.push_back(PlanOf(text));
+    EXPECT_EQ(WhyNotOnDevice(plans.back()), "") << text;
+  }
+  const OutputFormat halves = {.type = PixelType::kF16,
+                               .layout = PixelLayout::kNchw,
+                               .mean = {0.4f, 0.5f, 0.6f},
+                               .std = {0.2f, 0.3f, 0.4f}};
+  for (const uint32_t channels : {1u, 3u}) {
+    TestBatch batch = MakeTestBatch({.count = 12, .channels = channels, .seed = channels});
+    batch.samples[4].pixels = nullptr;  // padding stays zeros
+    for (uint64_t epoch = 0; epoch < 6; ++epoch) {
+      for (const auto [width, height] : {std::array{7u, 3u}, {32u, 32u}, {33u, 65u}, {64u, 40u}}) {
+        for (const AugmentPlan& plan : plans) {
+          ExpectAsRunner(batch, plan, width, height, epoch, {});
+          ExpectAsRunner(batch, plan, width, height, epoch, halves);
+          if (::testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// Where the filter is too wide for the tables of the kernel.
+TEST(DeviceAugment, OfPixelsThatAreMadeOneByOne) {
+  TestBatch batch;
+  AddImage(MakePattern(2000, 300, 3), {0, 0, 2000, 300}, true, 1, 0, batch);
+  for (uint64_t epoch = 0; epoch < 8; ++epoch)
+    ExpectAsRunner(batch, PlanOf(kPixels), 3, 2, epoch, {});
+}
+
+TEST(DeviceAugment, NeighbouringTablesAreOne) {
+  const absl::StatusOr<SampleProgram> program =
+      SampleProgram::Parse("brightness(1.2) invert gamma(0.8) hue(0.1) posterize(4) solarize(9)");
+  ASSERT_TRUE(program.ok());
+  const PixelProgram made = DeviceProgramOf(*program, 0, 8, 8).programs[0];
+  EXPECT_EQ(made.count, 3u);
+  EXPECT_EQ(made.steps[0].kind, PixelStepKind::kTable);
+  EXPECT_EQ(made.steps[1].kind, PixelStepKind::kHue);
+  EXPECT_EQ(made.steps[2].kind, PixelStepKind::kTable);
+  EXPECT_EQ(made.steps[2].table, 1);
+}
+
+TEST(DeviceAugment, WhatTheHostHasToDoIsNamed) {
+  const auto why = [](const char* plan) { return WhyNotOnDevice(PlanOf(plan)); };
+  EXPECT_EQ(why("elastic perspective invert own(mine)"), "elastic, own");
+  EXPECT_EQ(why("gaussian_blur(5, 1) median(3) clahe(2)"), "gaussian_blur, median, clahe");
+  EXPECT_EQ(why("invert hue(.1) invert hue(.1) invert hue(.1) invert hue(.1) hue(.1)"),
+            "more than 8 operations on single pixels");
+  EXPECT_EQ(why("invert hue(.1) invert hue(.1) invert hue(.1) invert invert"),
+            "more than 4 operations that are tables");
+  EXPECT_EQ(why("rand_augment(n=9)"), "more than 8 operations on single pixels");
+  EXPECT_EQ(why("rotate(1) rotate(1) rotate(1) rotate(1) rotate(1) rotate(1) rotate(1) rotate(1) "
+                "rotate(1)"),
+            "more than 8 operations on whole images");
+}
+
+TEST(DeviceAugment, RoundsFollowFromThePlan) {
+  EXPECT_EQ(RoundsOf(PlanOf(kPixels)), 0u);
+  EXPECT_EQ(RoundsOf(PlanOf(kRounds)), 8u);
+  EXPECT_EQ(RoundsOf(PlanOf(kUsual)), 3u);
+  EXPECT_TRUE(NeedsStatistics(PlanOf(kUsual)));
+  EXPECT_FALSE(NeedsStatistics(PlanOf("rotate(-9..9) sharpness(2)")));
+}
+
+DeviceOptions Augmenting(const LoaderFixture& data, const NvjpegFunctions* nvjpeg,
+                         const std::string& plan) {
+  DeviceOptions options = Decoding(data, nvjpeg);
+  options.decode->augment = PlanOf(plan);
+  options.preprocess->output = {.type = PixelType::kF32, .layout = PixelLayout::kNchw};
+  return options;
+}
+
+// With padding, images that are bad, and a substitute, which is augmented as itself.
+TEST(DeviceAugment, ADevicesBatchesAreTheCpus) {
+  const LoaderFixture data(TestName(), {.samples = 42, .kinds = true, .cut = {3, 17}});
+  const auto run = [&](Device& device, const NvjpegFunctions* nvjpeg, const char* plan) {
+    DeviceOptions options = Augmenting(data, nvjpeg, plan);
+    options.bad_images.policy = BadSamples::kSubstitute;
+    Outcome outcome = RunEpochs(device, data, options, 2);
+    EXPECT_THAT(outcome.errors, IsEmpty());
+    return outcome;
+  };
+  for (const char* const plan : {kPixels, kRounds, kUsual}) {
+    // A device without the kernel: ProgramRunner does it.
+    FakeDevice bare;
+    bare.FailEntry("Preprocess", kDeviceNoKernelImage);
+    const Outcome by_cpu = run(bare, nullptr, plan);
+    FakeDevice fake({.max_delay_us = 100});
+    FakeNvjpeg nvjpeg({}, &fake);
+    const Outcome by_device = run(fake, &nvjpeg.functions(), plan);
+    ExpectEqual(by_device.batches, by_cpu.batches);
+    EXPECT_EQ(by_device.stats.fallbacks, 0u) << by_device.stats.why_fallback;
+    EXPECT_GT(by_device.stats.decode.hardware, 0u);
+    ExpectEqual(run(HostDevice::Get(), nullptr, plan).batches, by_cpu.batches);
+    const Outcome plain = run(fake, &nvjpeg.functions(), "augment/1");
+    EXPECT_FALSE(plain.batches[0].pixels == by_cpu.batches[0].pixels);
+    EXPECT_THAT(fake.misuses(), IsEmpty());
+    EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
+  }
+}
+
+// An image that the engines skipped goes through all rounds when it has been decoded again.
+TEST(DeviceAugment, ImagesThatEnginesSkipAreAugmentedToo) {
+  const LoaderFixture data(TestName(), {.samples = 40});
+  for (const char* const plan : {kPixels, kUsual}) {
+    const Outcome expected = RunEpochs(HostDevice::Get(), data, Augmenting(data, nullptr, plan), 2);
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      FakeDevice fake({.seed = seed, .max_delay_us = 300});
+      FakeNvjpegOptions engines;
+      engines.skips = [&](std::span<const std::byte> file) {
+        for (const uint64_t id : {3, 17, 18, 39}) {
+          const std::string& image = data.image(id);
+          if (image.size() == file.size() &&
+              std::memcmp(image.data(), file.data(), image.size()) == 0) {
+            return true;
+          }
+        }
+        return false;
+      };
+      FakeNvjpeg nvjpeg(engines, &fake);
+      const Outcome got = RunEpochs(fake, data, Augmenting(data, &nvjpeg.functions(), plan), 2);
+      EXPECT_THAT(got.errors, IsEmpty());
+      ExpectEqual(got.batches, expected.batches);
+      EXPECT_EQ(got.stats.decode.skipped, 4u);
+      EXPECT_THAT(fake.misuses(), IsEmpty());
+      EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
+    }
+  }
+}
+
+// The same operations with the same parameters as those that a Loader does.
+TEST(DeviceAugment, AsALoaderAugments) {
+  const LoaderFixture data(TestName(), {.samples = 24});
+  LoaderOptions host = data.Options();
+  host.augment = PlanOf("invert(p=.5) erase(value=7)");
+  FakeDevice fake;
+  FakeNvjpeg nvjpeg({}, &fake);
+  DeviceOptions options = Augmenting(data, &nvjpeg.functions(), "invert(p=.5) erase(value=7)");
+  options.preprocess->output = {};
+  ExpectClose(RunEpochs(fake, data, options).batches, data.Expected(host));
+}
+
+TEST(DeviceAugment, WhatADeviceCannotDoIsDoneByTheCpuAndSaid) {
+  const LoaderFixture data(TestName(), {.samples = 24});
+  const char* const plan = "contrast(1.4) elastic hue(.2)";
+  const Outcome expected = RunEpochs(HostDevice::Get(), data, Augmenting(data, nullptr, plan));
+  FakeDevice fake;
+  FakeNvjpeg nvjpeg({}, &fake);
+  DeviceOptions options = Augmenting(data, &nvjpeg.functions(), plan);
+  std::vector<std::string> lines;
+  options.log = [&](const std::string& line) { lines.push_back(line); };
+  const Outcome got = RunEpochs(fake, data, options);
+  EXPECT_THAT(got.errors, IsEmpty());
+  ExpectEqual(got.batches, expected.batches);
+  EXPECT_EQ(got.stats.fallbacks, 1u);
+  EXPECT_EQ(got.stats.why_fallback, "decoding and augmentation by the CPU: elastic");
+  EXPECT_THAT(lines, ::testing::ElementsAre(got.stats.why_fallback));
+  EXPECT_EQ(got.stats.decode.cpu, 24u);
+
+  options.decode->augment_on_device_only = true;
+  const Outcome refused = RunEpochs(fake, data, options);
+  ASSERT_THAT(refused.errors, ::testing::SizeIs(1));
+  EXPECT_TRUE(absl::IsUnimplemented(refused.errors[0])) << refused.errors[0];
+  EXPECT_THAT(std::string(refused.errors[0].message()),
+              HasSubstr("augmentation on the device: elastic"));
+}
+
+}  // namespace
+}  // namespace shardpack
