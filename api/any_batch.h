@@ -4,7 +4,7 @@
 //   (*batch)->View(view);
 //
 // Lifetime: shared by the handle and by the exports of its tensors; views are valid as long as it.
-// Thread-safety: const methods from any thread; WaitOn and ReleaseOn from one at a time.
+// Thread-safety: const methods from any thread; the others from one at a time.
 // Errors: Unimplemented for what a kind of batch does not have.
 #ifndef SHARDPACK_API_ANY_BATCH_H_
 #define SHARDPACK_API_ANY_BATCH_H_
@@ -58,6 +58,8 @@ class AnyBatch {
   // SHARDPACK_PIXELS or SHARDPACK_LABELS; NotFound if there are none.
   virtual absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const = 0;
   virtual absl::Status WaitOn(Stream stream) = 0;
+  // Whether it is there within this time; negative: without a limit.
+  virtual absl::StatusOr<bool> Synchronize(int64_t wait_ms) = 0;
   virtual absl::Status ReleaseOn(Stream stream) = 0;
 };
 

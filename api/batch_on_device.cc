@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "api/any_loader.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::api {
@@ -127,6 +128,13 @@ absl::StatusOr<DeviceTensor> BatchOnDevice::Tensor(uint32_t what) const {
 absl::Status BatchOnDevice::WaitOn(Stream stream) {
   RETURN_IF_ERROR(CheckThere());
   return stream == kHost ? batch_->Synchronize() : batch_->WaitOn(stream);
+}
+
+absl::StatusOr<bool> BatchOnDevice::Synchronize(int64_t wait_ms) {
+  RETURN_IF_ERROR(CheckThere());
+  if (wait_ms >= 0) return batch_->SynchronizeWithin(EndedFlag::LimitedWait(wait_ms));
+  RETURN_IF_ERROR(batch_->Synchronize());
+  return true;
 }
 
 absl::Status BatchOnDevice::ReleaseOn(Stream stream) {

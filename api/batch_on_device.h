@@ -48,6 +48,7 @@ class BatchOnDevice final : public AnyBatch {
   absl::Status Crops(std::span<shardpack_crop> crops) const override;
   absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const override;
   absl::Status WaitOn(Stream stream) override;
+  absl::StatusOr<bool> Synchronize(int64_t wait_ms) override;
   absl::Status ReleaseOn(Stream stream) override;
 
  private:

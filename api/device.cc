@@ -53,9 +53,9 @@ absl::StatusOr<DevicePreprocess> PreprocessOf(const shardpack_device_options& op
 }
 
 // With the Loader's seed, threads and handling of bad images.
-absl::Status SetDecode(const shardpack_decode* given, const LoaderOptions& host,
+absl::Status SetDecode(const shardpack_device_options& given, const LoaderOptions& host,
                        shardpack::DeviceOptions& options) {
-  ASSIGN_OR_RETURN(const PixelPipelineOptions decode, DecodeOf(given));
+  ASSIGN_OR_RETURN(const PixelPipelineOptions decode, DecodeOf(given.decode));
   if (decode.output.type != PixelType::kU8 || decode.output.layout != PixelLayout::kNhwc) {
     return absl::InvalidArgumentError(
         "type, layout, mean and std are those of the device options, not of their decode");
@@ -68,9 +68,17 @@ absl::Status SetDecode(const shardpack_decode* given, const LoaderOptions& host,
                                 .max_pixels = decode.max_pixels,
                                 .max_scans = decode.max_scans,
                                 .threads = host.threads,
-                                // Which decoder takes an image would depend on time, and a run that
-                                // is resumed is to see the same pixels.
-                                .share = false};
+                                .use_hardware = given.decode_by <= SHARDPACK_DECODE_BY_AUTO,
+                                .use_hybrid = given.decode_by != SHARDPACK_DECODE_BY_CPU,
+                                // Else which decoder takes an image would depend on time, and a run
+                                // that is resumed is to see the same pixels.
+                                .share = given.share_decoding == 1,
+                                .choose = given.decode_by == SHARDPACK_DECODE_BY_AUTO};
+  if (given.augment != nullptr) {
+    ASSIGN_OR_RETURN(options.decode->augment, AugmentPlan::Parse(given.augment));
+    RETURN_IF_ERROR(options.decode->augment.CheckReady());
+  }
+  options.decode->augment_on_device_only = given.augment_on_device_only == 1;
   options.bad_images = {.policy = host.bad_samples, .most = host.max_bad_samples};
   if (!options.preprocess) options.preprocess = DevicePreprocess{.output = OutputFormat()};
   options.preprocess->filter = decode.filter;
@@ -93,7 +101,19 @@ absl::StatusOr<DeviceOptions> DeviceOptionsOf(const shardpack_device_options& fr
   if (from.preprocess == 1 || from.decode != nullptr) {
     ASSIGN_OR_RETURN(options.preprocess, PreprocessOf(from));
   }
-  if (from.decode != nullptr) RETURN_IF_ERROR(SetDecode(from.decode, host, options));
+  if (from.decode_by > SHARDPACK_DECODE_BY_CPU) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("decode_by is ", from.decode_by, ", where 0 to 3 have a meaning"));
+  }
+  if (from.share_decoding > 1 || from.augment_on_device_only > 1 || from.reserved != 0) {
+    return absl::InvalidArgumentError(
+        "share_decoding and augment_on_device_only are 0 or 1, and what is reserved is 0");
+  }
+  if (from.decode != nullptr) {
+    RETURN_IF_ERROR(SetDecode(from, host, options));
+  } else if (from.decode_by != 0 || from.share_decoding != 0 || from.augment != nullptr) {
+    return absl::InvalidArgumentError("decode_by, share_decoding and augment need decode");
+  }
   return options;
 }
 
@@ -286,6 +306,16 @@ shardpack_code shardpack_batch_wait_on(shardpack_batch* batch, void* stream,
   return Guarded(error, [&]() -> absl::Status {
     ASSIGN_OR_RETURN(auto* const content, ContentOf(batch, "batch"));
     return (*content)->WaitOn(StreamOf(stream));
+  });
+}
+
+shardpack_code shardpack_batch_synchronize(shardpack_batch* batch, int64_t wait_ms,
+                                           shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::StatusOr<shardpack_code> {
+    RETURN_IF_ERROR(CheckWait(wait_ms));
+    ASSIGN_OR_RETURN(auto* const content, ContentOf(batch, "batch"));
+    ASSIGN_OR_RETURN(const bool there, (*content)->Synchronize(wait_ms));
+    return there ? SHARDPACK_OK : SHARDPACK_WAIT;
   });
 }
 

@@ -1,160 +1,26 @@
-// Loaders on a device through the C interface, on the fake device, whose streams are threads.
+// Loaders on a device through the C interface: how they are opened, and what they give.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
-#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "api/handles.h"
+#include "api/device_test_fixture.h"
 #include "api/shardpack.h"
 #include "api/shardpack.hpp"
 #include "cuda/loading/dlpack_export.h"
-#include "cuda/testing/fake_device.h"
-#include "cuda/testing/loader_fixture.h"
 
 namespace shardpack {
 namespace {
 
 using ::testing::AnyOf;
-using ::testing::Each;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-
-constexpr uint32_t kBatch = 8, kSteps = 5, kWidth = 20, kHeight = 16;
-constexpr size_t kPixelBytes = size_t{kBatch} * kWidth * kHeight * 3;
-
-std::string TestName() { return ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
-
-// The message of the last call, whose error this takes.
-struct Said {
-  shardpack_error* error = nullptr;
-  ~Said() { shardpack_error_free(error); }
-  shardpack_error** into() {
-    shardpack_error_free(error);
-    error = nullptr;
-    return &error;
-  }
-  std::string text() const { return shardpack_error_message(error); }
-};
-
-struct Copy {
-  uint64_t epoch, step;
-  std::vector<uint64_t> ids;
-  std::vector<int64_t> labels;
-  std::string pixels, device_labels;
-};
-
-class DeviceTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    stream_ = *fake_.CreateStream();
-    decode_.size = sizeof decode_;
-    decode_.width = kWidth;
-    decode_.height = kHeight;
-    decode_.flip_probability = 0.5;
-    options_.size = sizeof options_;
-    options_.decode = &decode_;
-    options_.epochs = 2;
-    options_.augment_seed = 3;
-  }
-  void TearDown() override {
-    EXPECT_TRUE(fake_.lost() || fake_.DestroyStream(stream_).ok());
-    EXPECT_THAT(fake_.misuses(), IsEmpty());
-    shardpack_dataset_release(dataset_);
-    shardpack_order_release(order_);
-    shardpack_device_release(device_);
-  }
-
-  shardpack_loader* OpenHost(shardpack_device* device) {
-    options_.device = device;
-    shardpack_loader* loader = nullptr;
-    EXPECT_EQ(shardpack_loader_open(dataset_, order_, &options_, &loader, said_.into()),
-              SHARDPACK_OK)
-        << said_.text();
-    return loader;
-  }
-  shardpack_loader* OpenOnDevice(const shardpack_device_options* how = nullptr) {
-    shardpack_loader* const host = OpenHost(device_);
-    shardpack_loader* loader = nullptr;
-    EXPECT_EQ(shardpack_loader_to_device(host, device_, how, &loader, said_.into()), SHARDPACK_OK)
-        << said_.text();
-    shardpack_loader_release(host);
-    return loader;
-  }
-  shardpack_loader* OpenResident(const shardpack_resident_options& how) {
-    shardpack_loader* loader = nullptr;
-    EXPECT_EQ(shardpack_resident_open(dataset_, order_, device_, &how, &loader, said_.into()),
-              SHARDPACK_OK)
-        << said_.text();
-    return loader;
-  }
-
-  // Waits for the device as its consumer does.
-  Copy CopyOf(shardpack_batch* batch) {
-    shardpack_batch_view view = {};
-    view.size = sizeof view;
-    EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
-    EXPECT_TRUE(fake_.Synchronize(stream_).ok());
-    EXPECT_EQ(shardpack_batch_view_of(batch, &view, nullptr), SHARDPACK_OK);
-    Copy copy{view.epoch,
-              view.step,
-              {view.ids, view.ids + view.slots},
-              {view.labels, view.labels + view.slots},
-              "",
-              ""};
-    if (view.pixels != nullptr)
-      copy.pixels.assign(static_cast<char*>(view.pixels), view.pixel_bytes);
-    if (view.device_labels != nullptr) {
-      copy.device_labels.assign(reinterpret_cast<char*>(view.device_labels),
-                                view.slots * sizeof(int64_t));
-    }
-    return copy;
-  }
-  // All batches of an epoch, then its end.
-  std::vector<Copy> Epoch(shardpack_loader* loader) {
-    std::vector<Copy> copies;
-    shardpack_batch* batch = nullptr;
-    shardpack_code code;
-    while ((code = shardpack_loader_next(loader, -1, &batch, said_.into())) == SHARDPACK_OK) {
-      copies.push_back(CopyOf(batch));
-      shardpack_batch_release(batch);
-    }
-    EXPECT_EQ(code, SHARDPACK_END) << said_.text();
-    return copies;
-  }
-  void ExpectSame(const std::vector<Copy>& got, const std::vector<Copy>& expected) {
-    ASSERT_EQ(got.size(), expected.size());
-    for (size_t n = 0; n < got.size(); ++n) {
-      EXPECT_EQ(got[n].epoch, expected[n].epoch);
-      EXPECT_EQ(got[n].step, expected[n].step);
-      EXPECT_EQ(got[n].ids, expected[n].ids);
-      EXPECT_EQ(got[n].labels, expected[n].labels);
-      EXPECT_TRUE(got[n].pixels == expected[n].pixels) << n;
-      EXPECT_EQ(got[n].device_labels,
-                std::string(reinterpret_cast<const char*>(expected[n].labels.data()),
-                            expected[n].labels.size() * sizeof(int64_t)));
-    }
-  }
-
-  FakeDevice fake_{{.seed = 3, .max_delay_us = 400}};
-  LoaderFixture data_{TestName(), {.samples = kBatch * kSteps, .batch = kBatch}};
-  shardpack_dataset* dataset_ = new shardpack_dataset(data_.dataset());
-  shardpack_order* order_ = new shardpack_order(data_.order());
-  shardpack_device* device_ = new shardpack_device(OpenedDevice{&fake_, ""});
-  shardpack_decode decode_ = {};
-  shardpack_loader_options options_ = {};
-  Stream stream_ = nullptr;
-  Said said_;
-};
 
 TEST(DeviceNames, AreOpenedOrRefusedWithAReason) {
   shardpack_device* device = nullptr;
@@ -255,68 +121,6 @@ TEST_F(DeviceTest, PreprocessingIsOnTheDevice) {
   auto* const tensor = static_cast<DlpackManagedTensorVersioned*>(managed);
   EXPECT_EQ(tensor->tensor.shape[1], 3);
   tensor->deleter(tensor);
-}
-
-// Images that the loader does not decode; with their encoded bytes, and then decoded for the
-// device.
-TEST_F(DeviceTest, EncodedImagesComeAsBytesOrAreDecodedThere) {
-  options_.decode = nullptr;
-  shardpack_loader* loader = OpenOnDevice();
-  shardpack_batch* batch = nullptr;
-  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
-  ASSERT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
-  ASSERT_TRUE(fake_.Synchronize(stream_).ok());
-  shardpack_batch_view view = {};
-  view.size = sizeof view;
-  shardpack_batch_view_of(batch, &view, nullptr);
-  EXPECT_EQ(view.pixels, nullptr);
-  EXPECT_EQ(view.fields, 1u);
-  std::vector<shardpack_span> spans(kBatch);
-  ASSERT_EQ(shardpack_batch_spans(batch, nullptr, spans.data(), kBatch, said_.into()), SHARDPACK_OK)
-      << said_.text();
-  for (uint32_t slot = 0; slot < kBatch; ++slot) {
-    EXPECT_EQ(std::string(static_cast<const char*>(spans[slot].data), spans[slot].bytes),
-              data_.image(view.ids[slot]));
-  }
-  EXPECT_EQ(shardpack_batch_spans(batch, "mask", spans.data(), kBatch, said_.into()),
-            SHARDPACK_NOT_FOUND);
-  shardpack_batch_release(batch);
-  shardpack_loader_release(loader);
-
-  shardpack_device_options how = {};
-  how.size = sizeof how;
-  how.decode = &decode_;
-  loader = OpenOnDevice(&how);
-  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
-  EXPECT_EQ(CopyOf(batch).pixels.size(), kPixelBytes);
-  shardpack_crop crops[kBatch];
-  EXPECT_EQ(shardpack_batch_crops(batch, crops, kBatch, said_.into()), SHARDPACK_UNSUPPORTED);
-  shardpack_batch_release(batch);
-  shardpack_loader_release(loader);
-}
-
-TEST_F(DeviceTest, AWaitThatIsTooShortLosesNothing) {
-  shardpack_loader* const loader = OpenOnDevice();
-  shardpack_code code;
-  while ((code = shardpack_loader_opened(loader, 1, said_.into())) == SHARDPACK_WAIT) {
-  }
-  ASSERT_EQ(code, SHARDPACK_OK) << said_.text();
-  std::vector<shardpack_batch*> held;  // four, all that there are
-  shardpack_batch* batch = nullptr;
-  while (held.size() < 4) {
-    ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK)
-        << said_.text();
-    held.push_back(batch);
-  }
-  EXPECT_EQ(shardpack_loader_next(loader, 0, &batch, said_.into()), SHARDPACK_WAIT);
-  EXPECT_EQ(batch, nullptr);
-  EXPECT_EQ(shardpack_loader_next(loader, 3, &batch, said_.into()), SHARDPACK_WAIT);
-  for (shardpack_batch* each : held) shardpack_batch_release(each);
-  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
-  EXPECT_EQ(CopyOf(batch).step, 4u);
-  shardpack_batch_release(batch);
-  EXPECT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_END);
-  shardpack_loader_release(loader);
 }
 
 TEST_F(DeviceTest, AResidentDatasetIsGathered) {
@@ -457,8 +261,30 @@ TEST_F(DeviceTest, OptionsThatNoDeviceCanDoAreRefusedAtOnce) {
   how.mean[1] = NAN;
   EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
   how.mean[1] = 0;
+  how.decode_by = SHARDPACK_DECODE_BY_AUTO;
+  EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
+  EXPECT_THAT(said_.text(), HasSubstr("need decode"));
+  how.decode_by = 0;
+  how.augment = "invert";
+  EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
+  EXPECT_THAT(said_.text(), HasSubstr("need decode"));
   shardpack_decode decode = decode_;
   how.decode = &decode;
+  how.decode_by = 4;
+  EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
+  EXPECT_THAT(said_.text(), HasSubstr("decode_by is 4"));
+  how.decode_by = 0;
+  how.share_decoding = 2;
+  EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
+  how.share_decoding = 0;
+  for (const char* const wrong : {"inverted", "own(mine)"}) {
+    how.augment = wrong;
+    EXPECT_EQ(code_with(how), SHARDPACK_INVALID) << wrong;
+  }
+  how.augment = nullptr;
+  how.reserved = 1;
+  EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
+  how.reserved = 0;
   decode.channels = 2;
   EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
   EXPECT_THAT(said_.text(), HasSubstr("channels"));
@@ -469,109 +295,6 @@ TEST_F(DeviceTest, OptionsThatNoDeviceCanDoAreRefusedAtOnce) {
   EXPECT_EQ(shardpack_loader_next(host, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
   shardpack_batch_release(batch);
   shardpack_loader_release(host);
-}
-
-TEST_F(DeviceTest, AForkedChildHasTheFactsOfABatchAlone) {
-  shardpack_loader* const loader = OpenOnDevice();
-  shardpack_batch* batch = nullptr;
-  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    shardpack_batch_view view = {};
-    view.size = sizeof view;
-    int failed = shardpack_batch_view_of(batch, &view, nullptr) != SHARDPACK_OK ||
-                 view.slots != kBatch || view.pixels != nullptr;
-    void* managed = nullptr;
-    failed |=
-        (shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, nullptr) != SHARDPACK_STATE)
-        << 1;
-    failed |= (shardpack_batch_wait_on(batch, nullptr, nullptr) != SHARDPACK_STATE) << 2;
-    shardpack_batch_release(batch);  // without the locks of the parent
-    ::_exit(failed);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  shardpack_batch_release(batch);
-  shardpack_loader_release(loader);
-}
-
-TEST_F(DeviceTest, ATargetOfTheWrongSizeGetsTheBatchLater) {
-  shardpack_loader* const loader = OpenOnDevice();
-  auto* const pixels = static_cast<char*>(*fake_.Allocate(kPixelBytes, "a target"));
-  auto* const labels = static_cast<int64_t*>(*fake_.Allocate(kBatch * sizeof(int64_t), "labels"));
-  shardpack_target target = {sizeof target, pixels, kPixelBytes - 1, labels};
-  shardpack_batch* batch = nullptr;
-  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
-            SHARDPACK_INVALID);
-  uint64_t epoch = 9, step = 9;
-  EXPECT_EQ(shardpack_loader_position(loader, &epoch, &step, said_.into()), SHARDPACK_OK);
-  EXPECT_EQ(step, 0u);
-  target.pixel_bytes = kPixelBytes;
-  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, reinterpret_cast<void*>(intptr_t{-1}),
-                                       &batch, said_.into()),
-            SHARDPACK_INVALID);
-  for (uint64_t n = 0; n < kSteps; ++n) {
-    ASSERT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
-              SHARDPACK_OK)
-        << said_.text();
-    ASSERT_TRUE(fake_.Synchronize(stream_).ok());
-    shardpack_batch_view view = {};
-    view.size = sizeof view;
-    shardpack_batch_view_of(batch, &view, nullptr);
-    EXPECT_EQ(view.step, n);
-    EXPECT_EQ(view.pixels, nullptr);
-    EXPECT_EQ(std::memcmp(view.labels, labels, kBatch * sizeof(int64_t)), 0);
-    EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_STATE);
-    shardpack_batch_release(batch);
-  }
-  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
-            SHARDPACK_END);
-  target.pixels = nullptr;
-  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
-            SHARDPACK_INVALID);
-  shardpack_loader_release(loader);
-  EXPECT_TRUE(fake_.Free(pixels).ok());
-  EXPECT_TRUE(fake_.Free(labels).ok());
-}
-
-TEST_F(DeviceTest, AReleasedBatchKeepsItsFactsAlone) {
-  shardpack_loader* const loader = OpenOnDevice();
-  shardpack_batch* batch = nullptr;
-  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
-  ASSERT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK);
-  void* const host = reinterpret_cast<void*>(intptr_t{-1});
-  EXPECT_EQ(shardpack_batch_wait_on(batch, host, said_.into()), SHARDPACK_OK) << said_.text();
-  // The host is no place where memory of the device is used.
-  EXPECT_EQ(shardpack_batch_release_on(batch, host, said_.into()), SHARDPACK_INVALID);
-  EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
-  EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_STATE);
-  EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_STATE);
-  void* managed = nullptr;
-  EXPECT_EQ(shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, said_.into()),
-            SHARDPACK_STATE);
-  shardpack_batch_view view = {};
-  view.size = sizeof view;
-  EXPECT_EQ(shardpack_batch_view_of(batch, &view, said_.into()), SHARDPACK_OK);
-  EXPECT_EQ(view.slots, kBatch);
-  EXPECT_EQ(view.pixels, nullptr);
-  shardpack_batch_release(batch);
-  shardpack_loader_release(loader);
-}
-
-TEST_F(DeviceTest, ALostDeviceIsSaidAtOnce) {
-  shardpack_loader* const loader = OpenOnDevice();
-  ASSERT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_OK) << said_.text();
-  fake_.LoseDevice();
-  // Batches that were finished before come first.
-  shardpack_code code = SHARDPACK_OK;
-  while (code == SHARDPACK_OK) {
-    shardpack_batch* batch = nullptr;
-    code = shardpack_loader_next(loader, -1, &batch, said_.into());
-    shardpack_batch_release(batch);
-  }
-  EXPECT_EQ(code, SHARDPACK_UNAVAILABLE) << said_.text();
-  shardpack_loader_release(loader);
 }
 
 // The same on the CPU, through the wrapper.

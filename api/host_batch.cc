@@ -62,6 +62,7 @@ class InHostMemory final : public AnyBatch {
   const HostBatch* Decoded() const override { return batch_.get(); }
   absl::StatusOr<DeviceTensor> Tensor(uint32_t what) const override;
   absl::Status WaitOn(Stream) override { return absl::OkStatus(); }
+  absl::StatusOr<bool> Synchronize(int64_t) override { return true; }
   absl::Status ReleaseOn(Stream) override {
     return absl::UnimplementedError("a batch in host memory has no stream to be released on");
   }

@@ -51,6 +51,7 @@ class CopiedBatches final : public DeviceSource {
         {"skipped_by_engines", stats.decode.skipped},
         {"nvjpeg_bytes", stats.decode.nvjpeg_bytes},
         {"decode_backends", stats.decode_backends},
+        {"decode_choice", stats.decode.choice},
         {"decode_threads", stats.decode_threads},
         {"engine_us_an_image", stats.decode.engine_us},
         {"thread_us_an_image", stats.decode.lane_us},
@@ -62,9 +63,11 @@ class CopiedBatches final : public DeviceSource {
   }
   std::string Explain() const override {
     const DeviceLoaderStats stats = loader_.stats();
-    return absl::StrCat(stats.host.Explain(),
-                        stats.why_fallback.empty() ? "" : "done without the device: ",
-                        stats.why_fallback, stats.why_fallback.empty() ? "" : "\n");
+    const auto line = [](const char* what, const std::string& text) {
+      return text.empty() ? "" : absl::StrCat(what, text, "\n");
+    };
+    return absl::StrCat(stats.host.Explain(), line("decoded by ", stats.decode.choice),
+                        line("done without the device: ", stats.why_fallback));
   }
   std::vector<BadSample> TakeBadSamples() override { return loader_.TakeBadSamples(); }
   void Stop() override { loader_.Stop(); }

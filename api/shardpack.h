@@ -505,9 +505,12 @@ typedef struct shardpack_loader_options {
   uint64_t epochs;                /* then SHARDPACK_END for ever; 0: no limit */
   uint64_t memory_bytes; /* for batches read ahead, at most, and at least one; what the caller keeps
                             comes on top; 0: 1 GiB */
-  uint64_t max_bad_samples;  /* substituted in all; more are an error; 0: 100 */
-  uint32_t bad_samples;      /* SHARDPACK_BAD_FAIL */
-  int32_t threads;           /* for work on the CPU; 0: the cores of this process */
+  uint64_t max_bad_samples; /* substituted in all; more are an error; 0: 100 */
+  uint32_t bad_samples;     /* SHARDPACK_BAD_FAIL */
+  /* For work on the CPU; 0: the cores of this process. Of as many ranks as $LOCAL_WORLD_SIZE or
+   * $OMPI_COMM_WORLD_LOCAL_SIZE says, each takes its share of the cores that their launcher has, or
+   * as many as it is bound to if those are fewer. */
+  int32_t threads;
   int32_t io_threads;        /* reads at once that wait for the disk; 0: 32; -1: none */
   uint32_t prefetch_batches; /* 0: enough for the threads */
   uint32_t no_verify;        /* 1: bytes are not checked against their hashes */
@@ -764,6 +767,19 @@ SHARDPACK_API shardpack_code shardpack_device_info_of(const shardpack_device* de
                                                       shardpack_device_info* info,
                                                       shardpack_error** error);
 
+/* Who decodes images for a device. */
+enum {
+  /* Its JPEG engines what they take, nvJPEG's hybrid decoder or else the CPU the rest: always the
+   * same one of an image on the same machine. */
+  SHARDPACK_DECODE_BY_DEVICE = 0,
+  /* Whichever of the ways below the first batches show to take least: each decodes three batches,
+   * with its time, then the best one decodes all others. The stats say which and why
+   * (decode_choice). Runs no longer repeat bit for bit, unless the decoders are bit-equal. */
+  SHARDPACK_DECODE_BY_AUTO = 1,
+  SHARDPACK_DECODE_BY_HYBRID = 2, /* nvJPEG without engines; the CPU the rest */
+  SHARDPACK_DECODE_BY_CPU = 3     /* threads, to the last bit the same everywhere */
+};
+
 typedef struct shardpack_device_options {
   size_t size;
   uint32_t prefetch_batches; /* 0: 2 */
@@ -778,6 +794,20 @@ typedef struct shardpack_device_options {
   const shardpack_decode* decode;
   uint64_t raw_bytes;   /* room for the encoded bytes of a batch; 0: by the first one */
   uint64_t patience_ms; /* for a consumer that holds all buffers; 0: 30,000 */
+  uint32_t decode_by;   /* with `decode`: SHARDPACK_DECODE_BY_DEVICE */
+  /* 1: threads of the CPU take images of the engines too, so that both end together: more a second.
+   * Runs no longer repeat bit for bit: who decodes an image depends on time, and the decoders
+   * differ by a few levels. */
+  uint32_t share_decoding;
+  /* With `decode`: a plan, drawn as that of a loader with the same seed; NULL: none. Operations on
+   * single pixels (brightness, posterize, solarize, invert, gamma, saturation, hue, grayscale,
+   * erase) are done within the launch that preprocesses, those on whole images (contrast,
+   * autocontrast, equalize, sharpness, warps but elastic) in launches after it; at most 8 of each
+   * for a sample. With any other the CPU decodes and augments all, and why_fallback of the stats
+   * names it. Not of operations of the caller's own. Cursors do not have this plan. */
+  const char* augment;
+  uint32_t augment_on_device_only; /* 1: that is UNSUPPORTED instead */
+  uint32_t reserved;               /* 0 */
 } shardpack_device_options;
 
 /* A loader of the batches of `loader`, copied to the device ahead. It takes over the threads of
@@ -802,7 +832,7 @@ typedef struct shardpack_resident_options {
   uint64_t augment_seed, epochs;
   uint32_t rank, world_size;
   const char* cursor;
-  int32_t threads;        /* that decode, while it opens; 0: the cores of this process */
+  int32_t threads;        /* that decode, while it opens; 0: as of shardpack_loader_options */
   uint32_t buffers;       /* batches at once; 0: 4 */
   double share_of_memory; /* of the free memory of the device, for images; 0: 0.8 */
 } shardpack_resident_options;
@@ -832,10 +862,13 @@ SHARDPACK_API shardpack_code shardpack_loader_next_into(shardpack_loader* loader
                                                         void* stream, shardpack_batch** batch,
                                                         shardpack_error** error);
 /* What is enqueued on the stream from now on runs once the batch is there. With the stream -1 it is
- * this call that waits until then, for use on any stream. Nothing to do for a batch in host memory.
- * One thread at a time. */
+ * this call that waits until then, as shardpack_batch_synchronize without a limit. Nothing to do
+ * for a batch in host memory. One thread at a time. */
 SHARDPACK_API shardpack_code shardpack_batch_wait_on(shardpack_batch* batch, void* stream,
                                                      shardpack_error** error);
+/* OK once the batch is there, for use on any stream. One thread at a time. */
+SHARDPACK_API shardpack_code shardpack_batch_synchronize(shardpack_batch* batch, int64_t wait_ms,
+                                                         shardpack_error** error);
 /* Gives the memory of the batch back now, used until what runs on the stream by now is done, though
  * references remain; only their release is left to do then. */
 SHARDPACK_API shardpack_code shardpack_batch_release_on(shardpack_batch* batch, void* stream,

@@ -642,6 +642,14 @@ class Batch {
     return internal::Do(
         [&](shardpack_error** error) { return shardpack_batch_wait_on(get(), stream, error); });
   }
+  // Waits until it is there, for use on any stream; false if that takes longer.
+  Returned<bool> synchronize(std::chrono::milliseconds wait) {
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_batch_synchronize(get(), internal::Milliseconds(wait), error);
+        },
+        [](shardpack_code code) { return code == SHARDPACK_OK; });
+  }
   // Gives the memory back, used until what runs on the stream by now is done.
   Returned<void> release_on(void* stream) {
     return internal::Do(
@@ -943,6 +951,14 @@ class Device {
   internal::Shared<shardpack_device, shardpack_device_retain, shardpack_device_release> handle_;
 };
 
+// Who decodes images for a device: shardpack.h says what each means.
+enum class DecodeBy : std::uint32_t {
+  kDevice = SHARDPACK_DECODE_BY_DEVICE,
+  kAuto = SHARDPACK_DECODE_BY_AUTO,
+  kHybrid = SHARDPACK_DECODE_BY_HYBRID,
+  kCpu = SHARDPACK_DECODE_BY_CPU
+};
+
 // Of Loader::to_device, as shardpack_device_options.
 struct DeviceOptions {
   std::uint32_t prefetch_batches = 0;
@@ -957,6 +973,10 @@ struct DeviceOptions {
   Decode decode = NoDecode();  // for a loader that does not decode
   std::uint64_t raw_bytes = 0;
   std::chrono::milliseconds patience{0};
+  DecodeBy decode_by = DecodeBy::kDevice;
+  bool share_decoding = false;  // faster; runs no longer repeat bit for bit
+  std::string augment = {};     // a plan, with `decode`
+  bool augment_on_device_only = false;
 
   SHARDPACK_SETTER(std::uint32_t, prefetch_batches)
   SHARDPACK_SETTER(bool, preprocess)
@@ -972,6 +992,10 @@ struct DeviceOptions {
   SHARDPACK_SETTER(Decode, decode)
   SHARDPACK_SETTER(std::uint64_t, raw_bytes)
   SHARDPACK_SETTER(std::chrono::milliseconds, patience)
+  SHARDPACK_SETTER(DecodeBy, decode_by)
+  SHARDPACK_SETTER(bool, share_decoding)
+  SHARDPACK_SETTER(std::string, augment)
+  SHARDPACK_SETTER(bool, augment_on_device_only)
 };
 
 // Of Loader::Resident, as shardpack_resident_options.
@@ -1263,6 +1287,10 @@ class Loader {
     }
     options.decode = from.decode.off ? nullptr : &decode;
     options.raw_bytes = from.raw_bytes;
+    options.decode_by = static_cast<std::uint32_t>(from.decode_by);
+    options.share_decoding = from.share_decoding;
+    options.augment = from.augment.empty() ? nullptr : from.augment.c_str();
+    options.augment_on_device_only = from.augment_on_device_only;
     options.patience_ms = static_cast<std::uint64_t>(from.patience.count());
     return Made([&](shardpack_loader** made, shardpack_error** error) {
       return shardpack_loader_to_device(get(), device.get(), &options, made, error);

@@ -67,6 +67,10 @@ HOST = 1
 CUDA = 2
 PIXELS = 0
 LABELS = 1
+DECODE_BY_DEVICE = 0
+DECODE_BY_AUTO = 1
+DECODE_BY_HYBRID = 2
+DECODE_BY_CPU = 3
 PADDING_ID = 18446744073709551615
 VERSION = '0.1.0'
 
@@ -397,6 +401,11 @@ class device_options(Structure):
       ("decode", POINTER(decode)),
       ("raw_bytes", c_uint64),
       ("patience_ms", c_uint64),
+      ("decode_by", c_uint32),
+      ("share_decoding", c_uint32),
+      ("augment", c_char_p),
+      ("augment_on_device_only", c_uint32),
+      ("reserved", c_uint32),
   ]
 
 
@@ -557,6 +566,7 @@ FUNCTIONS = {
     "loader_opened": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "loader_next_into": (c_int32, [c_void_p, c_int64, POINTER(target), c_void_p, POINTER(c_void_p), POINTER(c_void_p)]),
     "batch_wait_on": (c_int32, [c_void_p, c_void_p, POINTER(c_void_p)]),
+    "batch_synchronize": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "batch_release_on": (c_int32, [c_void_p, c_void_p, POINTER(c_void_p)]),
     "job_start": (c_int32, [POINTER(c_char_p), c_size_t, POINTER(job_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "job_poll": (c_int32, [c_void_p, c_int64, POINTER(job_progress), POINTER(c_void_p)]),

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 from . import _c
 from ._augment import Augment, given_plan
@@ -63,9 +63,15 @@ class Decode:
     self._options.min_ratio, self._options.max_ratio = _range(ratio, "ratio")
 
   def _refuse_off_host(self) -> None:
-    """Where a device decodes or crops."""
+    """Where a device crops."""
     if self._augment is not None or self._views > 1:
       raise OptionError("augment and views are of a Loader's own decoding, on the host: give the Decode to the Loader")
+
+  def _augment_of_device(self) -> Optional[bytes]:
+    """The plan, where a device decodes."""
+    if self._views > 1 or (self._augment is not None and (self._augment._own or self._augment._functions)):
+      raise OptionError("views and operations of your own are of a Loader's own decoding, on the host: give the Decode to the Loader")
+    return None if self._augment is None else str(self._augment).encode()
 
   def _split(self) -> tuple[Decode, dict[str, Any]]:
     """What the host does of it, and the options of a DeviceLoader that does the rest."""

@@ -23,6 +23,12 @@ from ._targets import target_of
 from ._tensor import drop_untaken, labels_of, pixels_of
 
 _CHANNELS_FIRST = (0, 3, 1, 2)
+_DECODE_BY = {
+    "device": _c.DECODE_BY_DEVICE,
+    "auto": _c.DECODE_BY_AUTO,
+    "hybrid": _c.DECODE_BY_HYBRID,
+    "cpu": _c.DECODE_BY_CPU,
+}
 
 
 class DeviceBatch(BatchFacts):
@@ -59,9 +65,10 @@ class DeviceBatch(BatchFacts):
     yield self.labels
 
   def synchronize(self) -> None:
-    """Waits until the batch is there, for use on any stream. Then end with release(stream): no other call knows where it was used."""
+    """Waits until the batch is there, for use on any stream; Ctrl-C ends the wait. Then end with release(stream): no other call
+    knows where it was used."""
     self._check()
-    call(library.batch_wait_on, self._handle, -1)
+    waited(library.batch_synchronize, self._handle)
 
   def release(self, stream: Optional[int] = None) -> None:
     """Gives the memory back now: it is used until what runs on the stream (a cudaStream_t as a number, such as
@@ -123,6 +130,12 @@ class DeviceLoader(BatchesOnDevice):
   normalised and cast there; the Loader then decodes to uint8 in nhwc. With decode, of a Loader without one, the images are decoded
   for the device: by its JPEG engines or nvJPEG where there are, else by threads. It takes the Loader over.
 
+  decode_by, with decode: 'device' (engines what they take, nvJPEG's hybrid decoder or the CPU the rest), 'hybrid' or 'cpu'; or 'auto':
+  each of these decodes three of the first batches, then the fastest all others, and stats()['decode_choice'] says which and why.
+  The Decode's augment is applied where it is decoded: what a device cannot do (stats()['why_fallback'] names it, with a warning) the
+  CPU does, with all decoding. A cursor does not have that plan.
+  share_decoding: threads of the CPU take images of the engines, so that both end together. With 'auto' and with share_decoding runs
+  no longer repeat bit for bit: decoders differ by a few levels, and which one takes an image depends on time.
   channels_last: images are shown as [n, channels, height, width] but lie in memory as nhwc, as torch.channels_last.
   to: what images and labels are: 'torch', 'jax', 'tf' ('numpy' on the CPU), or None for Tensors. Going elsewhere (seek, set_epoch,
   load_state_dict, a `for` after a `break`) opens the loader again. Raises DeviceError for a device that is lost.
@@ -134,8 +147,8 @@ class DeviceLoader(BatchesOnDevice):
 
   def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[str] = None, layout: str = "nchw",
                mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), width: int = 0, height: int = 0,
-               filter: Optional[str] = None, prefetch_batches: int = 2, channels_last: bool = False,
-               to: Optional[str] = None) -> None:
+               filter: Optional[str] = None, prefetch_batches: int = 2, channels_last: bool = False, decode_by: str = "device",
+               share_decoding: bool = False, to: Optional[str] = None) -> None:
     device = of_type(loader, Loader, "loader")._device
     if device is None:
       raise OptionError("the Loader needs device=...: its memory is not pinned")
@@ -143,6 +156,8 @@ class DeviceLoader(BatchesOnDevice):
       raise OptionError("filter is Decode's where there is one")
     if decode is not None:
       of_type(decode, Decode, "decode")
+    elif decode_by != "device" or share_decoding:
+      raise OptionError("decode_by and share_decoding need decode")
     elif dtype is None and (width or height or filter is not None):
       raise OptionError("width, height and filter need a dtype, such as 'uint8'")
     if flag(channels_last, "channels_last") and layout != "nchw":
@@ -160,10 +175,13 @@ class DeviceLoader(BatchesOnDevice):
         height=whole(height, "height", 32),
         filter=choice(filter or "bilinear", "filter", FILTERS),
         mean=means,
-        std=stds)
+        std=stds,
+        decode_by=choice(decode_by, "decode_by", _DECODE_BY),
+        share_decoding=flag(share_decoding, "share_decoding"))
     if decode is not None:
       self._options.decode = ctypes.pointer(_for_device(decode))
       self._options.filter = decode._options.filter
+      self._options.augment = decode._augment_of_device()
     if loader._functions:
       raise OptionError("functions of batches change pixels in host memory: use the batches of the Loader")
     self._loader, self._decode, self._before = loader, decode, ""
@@ -297,7 +315,6 @@ def move_to_device(loader: Loader, device: Any, options: dict[str, Any]) -> Devi
 
 def _for_device(decode: Decode) -> Any:
   options = decode._options
-  decode._refuse_off_host()
   if options.type != _c.U8 or options.layout != _c.NHWC:
     raise OptionError("dtype, layout, mean and std are the DeviceLoader's, not Decode's")
   if options.fast:

@@ -73,7 +73,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   weights: {'cat': 2.0} (samples of other classes count 1), 'balanced' (all classes equally often), or a number for each sample:
     exact counts in every epoch of epoch_samples samples (None: as many as there are).
   device: 'cuda:0', 'cuda', 'cpu', 'auto' or a Device: batches are copied there ahead, normalised and cast there. channels_last:
-    with layout='nchw', that shape with nhwc's strides. decode_on: 'host', or 'device' for its JPEG engines.
+    with layout='nchw', that shape with nhwc's strides. decode_on: 'host'; 'device' for its JPEG engines; or 'auto': by whichever of
+    these, nvJPEG's hybrid decoder and the CPU decodes whole images fastest in the first batches (then runs do not repeat bit for bit).
   to: what images and labels are: 'numpy', 'torch', 'jax', 'tf', without a copy where the library allows it. The default is
     'numpy', and with device= tensors for any library that supports DLPack.
   cursor: where to go on: loader.cursor or loader.state_dict() of an earlier run. resume_on_iter: a `for` after a `break` goes on
@@ -107,9 +108,9 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   if size is None:
     _refuse_without_size({**crops, **others, **looks})
   decode = None if size is None else _decode(size, crops, {**others, **({} if target else looks)})
-  on_device = choice(decode_on, "decode_on", {"host": False, "device": True})
+  on_device = choice(decode_on, "decode_on", {"host": False, "device": True, "auto": True})
   if target is None and (on_device or channels_last):
-    raise OptionError("decode_on='device' and channels_last need a device")
+    raise OptionError("decode_on and channels_last need a device")
   loader = Loader(dataset, order, rank=share.rank, world_size=share.world_size, fields=fields, decode=None if on_device else decode,
                   decode_fields=decode_fields, mix=mix, cursor=cursor, verify=verify, threads=threads, io_threads=io_threads,
                   prefetch_batches=prefetch_batches, memory_bytes=_bytes_of(memory), epochs=epochs,
@@ -120,6 +121,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
     return loader
   from ._device_loader import DeviceLoader as OnDevice  # pylint: disable=import-outside-toplevel
   given: dict[str, Any] = {**looks, "channels_last": channels_last} if decode is not None else {}
+  if on_device and decode_on == "auto":
+    given["decode_by"] = "auto"
   return OnDevice(loader, decode=decode if on_device else None, to=to, **given)
 
 

@@ -43,7 +43,7 @@ class LoadOptions(TypedDict, total=False):
   fields: Sequence[str]
   decode_fields: Optional[Mapping[str, FieldDecode]]
   channels_last: bool
-  decode_on: Literal["host", "device"]
+  decode_on: Literal["host", "device", "auto"]
   to: Optional[Literal["numpy", "torch", "jax", "tf"]]
   weights: Any
   epoch_samples: int

@@ -33,7 +33,7 @@ class Loader(Batches):
   before. shardpack.load makes one in a line.
 
   rank, world_size: this process's share of each global batch. fields: what is read; with a Decode the image becomes pixels.
-  cursor: where to go on, of another loader's `cursor`. threads: for work on the CPU (0: the cores of this process); io_threads:
+  cursor: where to go on, of another loader's `cursor`. threads: for work on the CPU (0: this process's share of the cores); io_threads:
   reads at once that wait for the disk. memory_bytes: for batches read ahead. epochs: after so many there are no batches (0: no
   limit). bad_samples: 'fail', or 'substitute' for at most max_bad_samples.
   decode_fields: what moves with the image's crop and flip: {'mask.png': 'labels'} (or a Labels, 'nearest' for masks of 8 bits),

@@ -296,14 +296,22 @@ class LoaderTest(unittest.TestCase):
     with self.assertRaisesRegex(shardpack.OptionError, "not operations that move pixels"):
       load(augment=plan, decode_fields={"mask.png": "nearest"})
 
-  def test_devices_decode_without_operations(self):
+  def test_devices_augment_what_they_decode(self):
+    plain, inverted = (numpy.from_dlpack(next(load(device="cpu", decode_on="device", **options)).images)
+                       for options in ({}, {"augment": "invert"}))
+    numpy.testing.assert_array_equal(inverted, 255 - plain)
+    with self.assertWarnsRegex(RuntimeWarning, "augmentation by the CPU: elastic"):
+      next(load(augment="contrast(1.5) elastic", device="cpu", decode_on="device"))
+    own = shardpack.Augment("invert").batch(lambda pixels, ids: None, name="mine")
+    with self.assertRaisesRegex(shardpack.OptionError, "give the Decode to the Loader"):
+      load(augment=own, device="cpu", decode_on="device")
+
+  def test_devices_copy_what_the_host_augments(self):
     on_device = load(augment="invert", device="cpu")
     numpy.testing.assert_array_equal(numpy.from_dlpack(next(on_device).images), next(load(augment="invert")).pixels)
     self.assertEqual(on_device.stats()["host"]["augmentation"], "augment/1 invert views 1")
     self.assertIn("on the host, with decoding: augment/1 invert", on_device.explain())
     self.assertEqual(on_device.state_dict()["augmentation"], "augment/1 invert views 1")
-    with self.assertRaisesRegex(shardpack.OptionError, "give the Decode to the Loader"):
-      load(augment="invert", device="cpu", decode_on="device")
     with self.assertRaisesRegex(shardpack.UnsupportedError, "several views and mixed samples"):
       load(views=2, device="cpu")
 

@@ -139,6 +139,32 @@ print(next(all).step)
     out, errors = self.end(run)
     self.assertEqual((run.returncode, out), (0, "3\n"), errors)
 
+  def test_synchronize_is_interrupted(self):
+    run, _ = self.start("""
+import time
+from shardpack import _c, _library
+def hangs(handle, wait_ms, error):  # as long as it is told to wait
+  time.sleep(1000 if wait_ms < 0 else wait_ms / 1000)
+  return _c.WAIT
+signal.signal(signal.SIGINT, handler)
+batch = next(device_loader())
+there, _library.library.batch_synchronize = _library.library.batch_synchronize, hangs
+print("ready", flush=True)
+try:
+  waiting = True
+  batch.synchronize()
+except KeyboardInterrupt:
+  print("interrupted", flush=True)
+_library.library.batch_synchronize = there
+input()
+batch.synchronize()
+print(batch.step)
+""")
+    self.interrupt(run, None)
+    run.stdin.write("\n")
+    out, errors = self.end(run)
+    self.assertEqual((run.returncode, out), (0, "0\n"), errors)
+
   def test_a_for_over_load_is_interrupted_and_goes_on(self):
     run, folder = self.start("""
 signal.signal(signal.SIGINT, handler)

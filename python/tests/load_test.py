@@ -280,7 +280,7 @@ class DeviceTest(unittest.TestCase):
 
   def test_the_same_batches_on_a_device(self):
     for options in ({"device": "cpu"}, {"device": "cpu", "to": "numpy"}, {"device": shardpack.Device("cpu"), "channels_last": True},
-                    {"device": "cpu", "decode_on": "device"}):
+                    {"device": "cpu", "decode_on": "device"}, {"device": "cpu", "decode_on": "auto"}):
       with self.subTest(options):
         on_device = load(**self.LOOK, **options)
         for host in load(**self.LOOK):
@@ -294,6 +294,14 @@ class DeviceTest(unittest.TestCase):
           self.assertEqual((batch.keys, batch.valid.tolist()), (host.keys, host.valid.tolist()))
         self.assertEqual(on_device.stats()["batches"], 3)
         self.assertIsNone(on_device.device.why_not)
+        self.assertEqual(on_device.stats()["decode_choice"],
+                         "cpu: there is no other way here" if options.get("decode_on") == "auto" else "")
+
+  def test_who_decodes(self):
+    loader = load(device="cpu", threads=1)
+    for options in ({"decode_by": "auto"}, {"share_decoding": True}):
+      with self.assertRaisesRegex(shardpack.OptionError, "need decode"):
+        shardpack.DeviceLoader(loader._loader, **options)
 
   def test_epochs_as_on_the_host(self):
     loader = load(**self.LOOK, device="cpu")

@@ -152,6 +152,9 @@ void RandomCaller::UseDevice() {
     if (Chance(2)) {
       Ok(shardpack_batch_wait_on(batch.handle, nullptr, Noting("batch_wait_on")),
          {SHARDPACK_STATE});
+      Ok(shardpack_batch_synchronize(batch.handle, static_cast<int64_t>(Below(3)) - 1,
+                                     Noting("batch_synchronize")),
+         {SHARDPACK_STATE, SHARDPACK_WAIT});
     } else if (exports_.empty() && shared_ == nullptr) {  // nobody else uses it
       Ok(shardpack_batch_release_on(batch.handle, nullptr, Noting("batch_release_on")),
          {SHARDPACK_STATE, SHARDPACK_UNSUPPORTED});

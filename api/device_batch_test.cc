@@ -1,0 +1,275 @@
+// Batches on a device through the C interface: what they hold, waits, and what they are after a
+// release, a fork and the loss of the device.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "api/device_test_fixture.h"
+#include "api/shardpack.h"
+
+namespace shardpack {
+namespace {
+
+// Images that the loader does not decode; with their encoded bytes, and then decoded for the
+// device.
+TEST_F(DeviceTest, EncodedImagesComeAsBytesOrAreDecodedThere) {
+  options_.decode = nullptr;
+  shardpack_loader* loader = OpenOnDevice();
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  ASSERT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
+  ASSERT_TRUE(fake_.Synchronize(stream_).ok());
+  shardpack_batch_view view = {};
+  view.size = sizeof view;
+  shardpack_batch_view_of(batch, &view, nullptr);
+  EXPECT_EQ(view.pixels, nullptr);
+  EXPECT_EQ(view.fields, 1u);
+  std::vector<shardpack_span> spans(kBatch);
+  ASSERT_EQ(shardpack_batch_spans(batch, nullptr, spans.data(), kBatch, said_.into()), SHARDPACK_OK)
+      << said_.text();
+  for (uint32_t slot = 0; slot < kBatch; ++slot) {
+    EXPECT_EQ(std::string(static_cast<const char*>(spans[slot].data), spans[slot].bytes),
+              data_.image(view.ids[slot]));
+  }
+  EXPECT_EQ(shardpack_batch_spans(batch, "mask", spans.data(), kBatch, said_.into()),
+            SHARDPACK_NOT_FOUND);
+  shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+
+  shardpack_device_options how = {};
+  how.size = sizeof how;
+  how.decode = &decode_;
+  loader = OpenOnDevice(&how);
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(CopyOf(batch).pixels.size(), kPixelBytes);
+  shardpack_crop crops[kBatch];
+  EXPECT_EQ(shardpack_batch_crops(batch, crops, kBatch, said_.into()), SHARDPACK_UNSUPPORTED);
+  shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+}
+
+// The fake GPU of this test has no nvJPEG.
+TEST_F(DeviceTest, WhoDecodesIsChosenAndSaid) {
+  options_.decode = nullptr;
+  std::vector<std::string> pixels;
+  for (const uint32_t by : {SHARDPACK_DECODE_BY_DEVICE, SHARDPACK_DECODE_BY_AUTO,
+                            SHARDPACK_DECODE_BY_HYBRID, SHARDPACK_DECODE_BY_CPU}) {
+    shardpack_device_options how = {};
+    how.size = sizeof how;
+    how.decode = &decode_;
+    how.decode_by = by;
+    how.share_decoding = by == SHARDPACK_DECODE_BY_AUTO ? 1 : 0;
+    shardpack_loader* const loader = OpenOnDevice(&how);
+    std::string all;
+    for (const Copy& copy : Epoch(loader)) all += copy.pixels;
+    pixels.push_back(std::move(all));
+    EXPECT_EQ(pixels.back().size(), kSteps * kPixelBytes);
+    EXPECT_TRUE(pixels.back() == pixels.front()) << by;
+    char* stats = nullptr;
+    ASSERT_EQ(shardpack_loader_stats_json(loader, &stats, said_.into()), SHARDPACK_OK);
+    const std::string choice =
+        by == SHARDPACK_DECODE_BY_AUTO ? "cpu: there is no other way here" : "";
+    EXPECT_THAT(stats, ::testing::HasSubstr("\"decode_choice\":\"" + choice + "\""));
+    shardpack_text_free(stats);
+    char* explained = nullptr;
+    ASSERT_EQ(shardpack_loader_explain(loader, &explained, said_.into()), SHARDPACK_OK);
+    EXPECT_EQ(std::string(explained).find("decoded by cpu: there") != std::string::npos,
+              by == SHARDPACK_DECODE_BY_AUTO)
+        << explained;
+    shardpack_text_free(explained);
+    shardpack_loader_release(loader);
+  }
+}
+
+TEST_F(DeviceTest, AWaitThatIsTooShortLosesNothing) {
+  shardpack_loader* const loader = OpenOnDevice();
+  shardpack_code code;
+  while ((code = shardpack_loader_opened(loader, 1, said_.into())) == SHARDPACK_WAIT) {
+  }
+  ASSERT_EQ(code, SHARDPACK_OK) << said_.text();
+  std::vector<shardpack_batch*> held;  // four, all that there are
+  shardpack_batch* batch = nullptr;
+  while (held.size() < 4) {
+    ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK)
+        << said_.text();
+    held.push_back(batch);
+  }
+  EXPECT_EQ(shardpack_loader_next(loader, 0, &batch, said_.into()), SHARDPACK_WAIT);
+  EXPECT_EQ(batch, nullptr);
+  EXPECT_EQ(shardpack_loader_next(loader, 3, &batch, said_.into()), SHARDPACK_WAIT);
+  for (shardpack_batch* each : held) shardpack_batch_release(each);
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(CopyOf(batch).step, 4u);
+  shardpack_batch_release(batch);
+  EXPECT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_END);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, AForkedChildHasTheFactsOfABatchAlone) {
+  shardpack_loader* const loader = OpenOnDevice();
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    shardpack_batch_view view = {};
+    view.size = sizeof view;
+    int failed = shardpack_batch_view_of(batch, &view, nullptr) != SHARDPACK_OK ||
+                 view.slots != kBatch || view.pixels != nullptr;
+    void* managed = nullptr;
+    failed |=
+        (shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, nullptr) != SHARDPACK_STATE)
+        << 1;
+    failed |= (shardpack_batch_wait_on(batch, nullptr, nullptr) != SHARDPACK_STATE) << 2;
+    shardpack_batch_release(batch);  // without the locks of the parent
+    ::_exit(failed);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, ATargetOfTheWrongSizeGetsTheBatchLater) {
+  shardpack_loader* const loader = OpenOnDevice();
+  auto* const pixels = static_cast<char*>(*fake_.Allocate(kPixelBytes, "a target"));
+  auto* const labels = static_cast<int64_t*>(*fake_.Allocate(kBatch * sizeof(int64_t), "labels"));
+  shardpack_target target = {sizeof target, pixels, kPixelBytes - 1, labels};
+  shardpack_batch* batch = nullptr;
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
+            SHARDPACK_INVALID);
+  uint64_t epoch = 9, step = 9;
+  EXPECT_EQ(shardpack_loader_position(loader, &epoch, &step, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(step, 0u);
+  target.pixel_bytes = kPixelBytes;
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, reinterpret_cast<void*>(intptr_t{-1}),
+                                       &batch, said_.into()),
+            SHARDPACK_INVALID);
+  for (uint64_t n = 0; n < kSteps; ++n) {
+    ASSERT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
+              SHARDPACK_OK)
+        << said_.text();
+    ASSERT_TRUE(fake_.Synchronize(stream_).ok());
+    shardpack_batch_view view = {};
+    view.size = sizeof view;
+    shardpack_batch_view_of(batch, &view, nullptr);
+    EXPECT_EQ(view.step, n);
+    EXPECT_EQ(view.pixels, nullptr);
+    EXPECT_EQ(std::memcmp(view.labels, labels, kBatch * sizeof(int64_t)), 0);
+    EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_STATE);
+    shardpack_batch_release(batch);
+  }
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
+            SHARDPACK_END);
+  target.pixels = nullptr;
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
+            SHARDPACK_INVALID);
+  shardpack_loader_release(loader);
+  EXPECT_TRUE(fake_.Free(pixels).ok());
+  EXPECT_TRUE(fake_.Free(labels).ok());
+}
+
+TEST_F(DeviceTest, AReleasedBatchKeepsItsFactsAlone) {
+  shardpack_loader* const loader = OpenOnDevice();
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  ASSERT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK);
+  void* const host = reinterpret_cast<void*>(intptr_t{-1});
+  EXPECT_EQ(shardpack_batch_wait_on(batch, host, said_.into()), SHARDPACK_OK) << said_.text();
+  // The host is no place where memory of the device is used.
+  EXPECT_EQ(shardpack_batch_release_on(batch, host, said_.into()), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_STATE);
+  EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_STATE);
+  void* managed = nullptr;
+  EXPECT_EQ(shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, said_.into()),
+            SHARDPACK_STATE);
+  shardpack_batch_view view = {};
+  view.size = sizeof view;
+  EXPECT_EQ(shardpack_batch_view_of(batch, &view, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(view.slots, kBatch);
+  EXPECT_EQ(view.pixels, nullptr);
+  shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, ALostDeviceIsSaidAtOnce) {
+  shardpack_loader* const loader = OpenOnDevice();
+  ASSERT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_OK) << said_.text();
+  fake_.LoseDevice();
+  // Batches that were finished before come first.
+  shardpack_code code = SHARDPACK_OK;
+  while (code == SHARDPACK_OK) {
+    shardpack_batch* batch = nullptr;
+    code = shardpack_loader_next(loader, -1, &batch, said_.into());
+    shardpack_batch_release(batch);
+  }
+  EXPECT_EQ(code, SHARDPACK_UNAVAILABLE) << said_.text();
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, ADeviceAugmentsWhatItDecodes) {
+  options_.decode = nullptr;
+  shardpack_device_options how = {};
+  how.size = sizeof how;
+  how.decode = &decode_;
+  const auto pixels_of = [&](const char* augment) {
+    how.augment = augment;
+    shardpack_loader* const loader = OpenOnDevice(&how);
+    std::string pixels;
+    for (const Copy& copy : Epoch(loader)) pixels += copy.pixels;
+    char* stats = nullptr;
+    EXPECT_EQ(shardpack_loader_stats_json(loader, &stats, said_.into()), SHARDPACK_OK);
+    EXPECT_EQ(std::string(stats).find("augmentation by the CPU: elastic") != std::string::npos,
+              augment != nullptr && std::strcmp(augment, "elastic") == 0)
+        << stats;
+    shardpack_text_free(stats);
+    shardpack_loader_release(loader);
+    return pixels;
+  };
+  const std::string plain = pixels_of(nullptr), inverted = pixels_of("invert");
+  ASSERT_EQ(plain.size(), inverted.size());
+  for (size_t i = 0; i < plain.size(); ++i)
+    ASSERT_EQ(static_cast<uint8_t>(inverted[i]), 255 - static_cast<uint8_t>(plain[i]));
+  EXPECT_FALSE(pixels_of("elastic") == plain);
+
+  how.augment_on_device_only = 1;
+  shardpack_loader* const loader = OpenOnDevice(&how);
+  EXPECT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_UNSUPPORTED);
+  EXPECT_THAT(said_.text(), ::testing::HasSubstr("elastic"));
+  shardpack_loader_release(loader);
+}
+
+// Signals are answered between such waits.
+TEST_F(DeviceTest, AWaitForABatchThatIsNotThereEnds) {
+  shardpack_loader* const loader = OpenOnDevice();
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_OK) << said_.text();
+  fake_.Hold();
+  shardpack_code code = SHARDPACK_OK;
+  for (int held = 0; held < 4 && code == SHARDPACK_OK; ++held) {  // some may have come before
+    ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK)
+        << said_.text();
+    code = shardpack_batch_synchronize(batch, held % 2, said_.into());
+    if (code == SHARDPACK_OK) shardpack_batch_release(batch);
+  }
+  EXPECT_EQ(code, SHARDPACK_WAIT) << said_.text();
+  EXPECT_EQ(shardpack_batch_synchronize(batch, -2, said_.into()), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_batch_synchronize(nullptr, 0, said_.into()), SHARDPACK_INVALID);
+  fake_.LetGo();
+  EXPECT_EQ(shardpack_batch_synchronize(batch, -1, said_.into()), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(shardpack_batch_synchronize(batch, 0, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(shardpack_batch_synchronize(batch, 0, said_.into()), SHARDPACK_STATE);
+  shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+}
+
+}  // namespace
+}  // namespace shardpack
