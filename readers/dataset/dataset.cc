@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -32,6 +33,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kMaxWarnings = 10;
+constexpr int kOpenAttempts = 3;  // of a dataset that others replace meanwhile
 
 // The index of a shard, loaded once by the first thread that needs it.
 struct IndexSlot {
@@ -101,9 +103,10 @@ void DropPages(const File& file, const Extent& extent) {
 
 struct Dataset::State {
   bool has_manifest = true;
-  Manifest manifest;  // without a file: only what Identity() needs
-  std::string root;   // of the manifest
-  std::string where;  // what was opened, for messages
+  struct stat manifest_file = {};  // as it was opened, of a dataset that has a root
+  Manifest manifest;               // without a file: only what Identity() needs
+  std::string root;                // of the manifest
+  std::string where;               // what was opened, for messages
   std::vector<DatasetShard> shards;
   // The first id of each shard: compact, so that a search touches few cache lines.
   std::vector<uint64_t> first_ids;
@@ -151,6 +154,12 @@ struct Dataset::State {
         left_out.push_back(name);
     }
   }
+  absl::Status CheckNotReplaced() const;
+  // The reason of the failure: that the dataset was replaced, or else the failure itself.
+  absl::Status ReasonOf(absl::Status failure) const {
+    absl::Status replaced = CheckNotReplaced();
+    return replaced.ok() ? std::move(failure) : std::move(replaced);
+  }
   absl::StatusOr<const ShardIndex*> BorrowIndex(uint32_t shard) const;
   absl::Status ReadField(uint32_t shard, const ShardIndex& index, uint64_t record, size_t field,
                          std::span<std::byte> into) const;
@@ -167,21 +176,83 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
     RETURN_IF_ERROR(NoDataset(path, /*may_be_shard=*/!foreign.empty()));
     return OpenShards({&path, 1}, foreign);
   }
-  ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(path));
-  auto state = std::make_shared<State>();
-  state->manifest = std::move(manifest);
-  state->root = state->where = path;
-  for (const ManifestShard& shard : state->manifest.shards) {
-    const std::string data = PathInDataset(path, state->manifest.DataFileOf(shard));
-    for (const auto& [file, bytes] :
-         {std::pair(data, shard.bytes),
-          std::pair(absl::StrCat(path, "/", shard.index.name), shard.index.bytes)}) {
-      RETURN_IF_ERROR(CheckSize(file, bytes));
+  return OpenManifest(path, nullptr);
+}
+
+absl::StatusOr<Dataset> Dataset::OpenDamaged(const std::string& path,
+                                             std::vector<std::string>& damage) {
+  return OpenManifest(path, &damage);
+}
+
+absl::StatusOr<Dataset> Dataset::OpenManifest(const std::string& path,
+                                              std::vector<std::string>* damage) {
+  absl::Status failed;
+  for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
+    auto state = std::make_shared<State>();
+    // Before the manifest is read: what replaces it later is another file.
+    const std::string file = absl::StrCat(path, "/", std::string(kManifestName));
+    if (::stat(file.c_str(), &state->manifest_file) != 0) return IoStatus("stat", file, errno);
+    ASSIGN_OR_RETURN(state->manifest, Manifest::Read(path));
+    state->root = state->where = path;
+    std::vector<std::string> found;
+    for (const ManifestShard& shard : state->manifest.shards) {
+      const std::string data = PathInDataset(path, state->manifest.DataFileOf(shard));
+      for (const auto& [name, bytes] :
+           {std::pair(data, shard.bytes),
+            std::pair(absl::StrCat(path, "/", shard.index.name), shard.index.bytes)}) {
+        absl::Status size = CheckSize(name, bytes);
+        if (size.ok()) continue;
+        found.emplace_back(size.message());
+        if (failed.ok()) failed = std::move(size);
+      }
+      state->AddShard({shard.name, shard.split, data, shard.bytes, shard.records});
     }
-    state->AddShard({shard.name, shard.split, data, shard.bytes, shard.records});
+    state->Close();
+    if (failed.ok()) return Dataset(std::move(state));
+    failed = state->ReasonOf(std::move(failed));
+    if (absl::IsFailedPrecondition(failed)) {
+      if (attempt + 1 < kOpenAttempts) failed = absl::OkStatus();
+      continue;
+    }
+    if (damage == nullptr || !absl::IsDataLoss(failed)) return failed;
+    *damage = std::move(found);
+    return Dataset(std::move(state));
   }
-  state->Close();
-  return Dataset(std::move(state));
+  return failed;
+}
+
+absl::Status Dataset::CheckNotReplaced() const { return state_->CheckNotReplaced(); }
+
+absl::Status Dataset::State::CheckNotReplaced() const {
+  if (!origins.empty()) {
+    const State* last = nullptr;
+    for (const Origin& origin : origins) {
+      if (origin.dataset.get() == last) continue;
+      last = origin.dataset.get();
+      RETURN_IF_ERROR(last->CheckNotReplaced());
+    }
+  }
+  if (root.empty()) return absl::OkStatus();
+  struct stat now;
+  const std::string file = absl::StrCat(root, "/", std::string(kManifestName));
+  const bool there = ::stat(file.c_str(), &now) == 0;
+  // An inode's number may be that of another file by now.
+  const auto facts_of = [](const struct stat& each) {
+    return std::make_tuple(each.st_dev, each.st_ino, each.st_size, each.st_mtim.tv_sec,
+                           each.st_mtim.tv_nsec);
+  };
+  if (there && facts_of(now) == facts_of(manifest_file)) return absl::OkStatus();
+  // A repair writes the same manifest anew.
+  if (there) {
+    const absl::StatusOr<Manifest> read = Manifest::Read(root);
+    if (read.ok() && read->Identity() == manifest.Identity()) return absl::OkStatus();
+  }
+  return WithFacts(
+      absl::FailedPreconditionError(absl::StrCat(
+          EscapeForTerminal(root),
+          there ? " is being replaced by another process, or was while it was read; open it again"
+                : " is being removed by another process, or was while it was read")),
+      {.path = root});
 }
 
 absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
@@ -254,8 +325,10 @@ absl::StatusOr<const ShardIndex*> Dataset::State::BorrowIndex(uint32_t shard) co
   const std::lock_guard lock(loaded.mutex);
   if (loaded.index) return &*loaded.index;
   const ManifestShard& row = manifest.shards[shard];
-  ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::Open(absl::StrCat(root, "/", row.index.name),
-                                                      row.bytes, row.index.xxh3_128));
+  absl::StatusOr<ShardIndex> opened =
+      ShardIndex::Open(absl::StrCat(root, "/", row.index.name), row.bytes, row.index.xxh3_128);
+  if (!opened.ok()) return ReasonOf(opened.status());
+  ShardIndex index = *std::move(opened);
   if (index.records() != row.records) {
     return WithFacts(absl::DataLossError(absl::StrCat(row.index.name, " has ", index.records(),
                                                       " records, the manifest says ", row.records)),
@@ -356,6 +429,7 @@ absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, 
   const Extent extent = index.field(record, field);
   const auto failed = [&](const absl::Status& why) {
     const DatasetShard& row = shards[shard];
+    if (absl::Status replaced = CheckNotReplaced(); !replaced.ok()) return replaced;
     return WithFacts(
         Reworded(why, absl::StrCat(EscapeForTerminal(row.name), " record ", record, " key ",
                                    EscapeForTerminal(index.key(record)), " field ",

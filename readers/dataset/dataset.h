@@ -14,8 +14,9 @@
 // Lifetime: a copy shares everything; the formats must outlive it (they are static).
 // Thread-safety: const, any thread.
 // Errors: Open: NotFound, or InvalidArgument for a path that is not a dataset; OutOfRange for an id
-// or shard past the end; DataLoss for damage, naming shard, key and offset; Unimplemented for a
-// container without extents; I/O errors.
+// or shard past the end; DataLoss for damage, naming shard, key and offset; FailedPrecondition for
+// what looks like damage because another process has replaced the dataset (--overwrite) since it
+// was opened; Unimplemented for a container without extents; I/O errors.
 // Units: bytes from the start of the shard; an id is a sample's number over all shards, from 0.
 #ifndef SHARDPACK_READERS_DATASET_DATASET_H_
 #define SHARDPACK_READERS_DATASET_DATASET_H_
@@ -83,6 +84,10 @@ class Dataset {
   // folder whose build has not finished.
   static absl::StatusOr<Dataset> Open(const std::string& path,
                                       std::span<const Format* const> foreign = {});
+  // The same for a folder with a manifest, however many of its shards and indexes are missing or
+  // have another size: these are named in `damage`, a sentence each, and reading them fails.
+  static absl::StatusOr<Dataset> OpenDamaged(const std::string& path,
+                                             std::vector<std::string>& damage);
   // Opens foreign shards, in this order.
   static absl::StatusOr<Dataset> OpenShards(std::span<const std::string> paths,
                                             std::span<const Format* const> foreign,
@@ -117,6 +122,10 @@ class Dataset {
   // nullptr for foreign shards, joined datasets and selections.
   const Manifest* manifest() const;
 
+  // FailedPrecondition if another process has replaced or removed the dataset since it was opened
+  // through its manifest. Cost: one stat; if the manifest is another file, reading it.
+  absl::Status CheckNotReplaced() const;
+
   // The shard's index, verified against the manifest on the first call for it.
   absl::StatusOr<ShardIndex> index(uint32_t shard) const;
   // The same without a copy, cheap after the first call. Valid as long as one copy of the dataset
@@ -149,6 +158,8 @@ class Dataset {
   };
   explicit Dataset(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
+  static absl::StatusOr<Dataset> OpenManifest(const std::string& path,
+                                              std::vector<std::string>* damage);
   Dataset Unselected() const { return Dataset(state_); }
   uint64_t UnselectedId(uint64_t id) const {
     return selection_ == nullptr ? id : selection_->ids[id];

@@ -334,5 +334,67 @@ TEST_F(DatasetTest, DatasetsOfOtherClassesAreNotJoined) {
   EXPECT_TRUE(absl::IsInvalidArgument(Dataset::Join({}).status()));
 }
 
+TEST_F(DatasetTest, IsOpenedInSpiteOfFilesThatAreGone) {
+  std::vector<std::string> damage;
+  ASSERT_TRUE(Dataset::OpenDamaged(folder_, damage).ok());
+  EXPECT_TRUE(damage.empty());
+  const std::string missing = Path(manifest_.shards[0].name), cut = Path(manifest_.shards[1].name);
+  (void)RemoveFile(missing);
+  const std::string bytes = ReadTestFile(cut);
+  WriteTestFile(cut, bytes.substr(0, bytes.size() - 1));
+  (void)RemoveFile(Path(manifest_.shards[2].index.name));
+  EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(folder_).status()));
+  const absl::StatusOr<Dataset> dataset = Dataset::OpenDamaged(folder_, damage);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_EQ(damage.size(), 3u);
+  EXPECT_THAT(damage[0], AllOf(HasSubstr(missing), HasSubstr("is missing")));
+  EXPECT_THAT(damage[1], AllOf(HasSubstr(cut), HasSubstr("bytes, the manifest says")));
+  EXPECT_THAT(damage[2], HasSubstr(manifest_.shards[2].index.name));
+  EXPECT_EQ(dataset->size(), 21u);
+  EXPECT_TRUE(dataset->index(0).ok());
+  EXPECT_FALSE(dataset->index(2).ok());
+  EXPECT_FALSE(dataset->Read(0).ok());
+  EXPECT_TRUE(dataset->Read(7).ok());
+  EXPECT_FALSE(dataset->Read(14).ok());
+  EXPECT_TRUE(dataset->CheckNotReplaced().ok());
+  (void)RemoveFile(Path("manifest.json"));
+  EXPECT_FALSE(Dataset::OpenDamaged(folder_, damage).ok());
+}
+
+TEST_F(DatasetTest, SaysThatItWasReplaced) {
+  const Dataset dataset = *Dataset::Open(folder_), split = *dataset.Split("train");
+  const Dataset parts[] = {dataset, dataset};
+  const Dataset joined = *Dataset::Join(parts);
+  // As --overwrite: another folder gets the name.
+  options_.seed = 2;
+  const std::string other = MakeTestFolder("replacement");
+  const auto exchange = [&] {
+    ASSERT_EQ(::rename(folder_.c_str(), (folder_ + "-old").c_str()), 0);
+    ASSERT_EQ(::rename(other.c_str(), folder_.c_str()), 0);
+  };
+  WriteTestDataset(other, ToyFormat(), options_);
+  exchange();
+  for (const Dataset& each : {dataset, split, joined}) {
+    const absl::Status failed = each.Read(0).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(failed)) << failed;
+    EXPECT_THAT(std::string(failed.message()), HasSubstr("is being replaced by another process"));
+    EXPECT_TRUE(absl::IsFailedPrecondition(each.CheckNotReplaced()));
+  }
+  EXPECT_TRUE(Dataset::Open(folder_)->Read(0).ok());
+  (void)RemoveTree(folder_ + "-old");
+  (void)RemoveFile(Path("manifest.json"));
+  EXPECT_THAT(std::string(dataset.Read(0).status().message()), HasSubstr("is being removed"));
+}
+
+TEST_F(DatasetTest, TheSameManifestInAnotherFileIsNoReplacement) {
+  const Dataset dataset = *Dataset::Open(folder_);
+  const std::string text = ReadTestFile(Path("manifest.json"));
+  WriteTestFile(Path("copy"), text);
+  ASSERT_EQ(::rename(Path("copy").c_str(), Path("manifest.json").c_str()), 0);
+  Damage(dataset, 3);
+  EXPECT_TRUE(absl::IsDataLoss(dataset.Read(3).status()));
+  EXPECT_TRUE(dataset.CheckNotReplaced().ok());
+}
+
 }  // namespace
 }  // namespace shardpack
