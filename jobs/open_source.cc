@@ -247,6 +247,7 @@ absl::StatusOr<OpenedSource> OpenDataset(const PackRequest& request, IoPool& poo
   options.missing =
       request.Given("missing-part") ? request.source.missing : InheritedMissingPart(dataset);
   options.texts_as_classes = texts;
+  options.exclude = request.exclude_keys;
   if (texts) options.classes = request.source.classes;
   if (dataset.manifest() == nullptr && SplitsOfShards(request.paths).differ) {
     options.warnings.push_back(StrCat(std::string(kSplitsDiffer),
@@ -273,6 +274,11 @@ absl::StatusOr<OpenedSource> OpenSource(const PackRequest& request, IoPool& pool
                        ? KindOfSource(path)
                        : absl::StatusOr<std::string>(request.input_format));
   if (format == "dataset") return OpenDataset(request, pool);
+  if (request.Given("exclude-keys")) {
+    return InvalidArgumentError(StrCat(
+        "--exclude-keys names samples of a packed dataset, and this is a source of the kind ",
+        format, "; give it to pack convert of what was packed from it"));
+  }
   if (request.label_from == kLabelFromCls) {
     return InvalidArgumentError(
         StrCat("--label-from cls is for shards, whose samples have a .cls, not for a source of the "

@@ -9,10 +9,12 @@
 #ifndef SHARDPACK_JOBS_PACK_REQUEST_H_
 #define SHARDPACK_JOBS_PACK_REQUEST_H_
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "converters/listing/key_list.h"
 #include "converters/planning/plan_options.h"
 #include "converters/sources/folder_source.h"
 #include "converters/sources/list_lines.h"
@@ -31,6 +33,7 @@ struct PackRequest {
   bool coco_boxes = false;                    // the json field of COCO json holds boxes only
   std::vector<std::string> annotations = {};  // more COCO json files for the same images
   bool one_split = false;                     // folders are not splits
+  std::optional<KeyList> exclude_keys = {};   // samples of a dataset that are left out
 
   std::string format = {};   // output format; "" = the first in the table
   bool drop_fields = false;  // leave out fields that the format cannot hold

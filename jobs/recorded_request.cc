@@ -113,6 +113,11 @@ absl::StatusOr<bool> SetSourceOption(const std::string& name, const std::string&
 absl::Status SetOption(const std::string& name, const std::string& value, PackRequest& request) {
   // These only describe the classes, dataset or libraries.
   if (name == "classes" || name == "dataset" || name == "pixel-libraries") return absl::OkStatus();
+  if (name == "exclude-keys") {
+    return absl::InvalidArgumentError(
+        "the dataset was packed with --exclude-keys, and its manifest does not have the list; a "
+        "copy of the dataset is needed");
+  }
   request.given.insert(name == "sidecars" ? "fields" : name);  // by its flag
   ASSIGN_OR_RETURN(const bool of_source, SetSourceOption(name, value, request));
   const absl::StatusOr<bool> of_plan = request.plan.Set(name, value);

@@ -105,21 +105,28 @@ void AppendClasses(const DatasetDiff& diff, std::string* out) {
   }
 }
 
-absl::StatusOr<std::string> Text(const DatasetDiff& diff) {
+// "added 3, removed 1; 17 are the same".
+std::string Summary(const DatasetDiff& diff) {
   std::vector<std::string> counts;
   for (size_t kind = 0; kind < diff.counts.size(); ++kind) {
     if (diff.counts[kind] > 0)
       counts.push_back(StrCat(std::string(ChangeWord(static_cast<ChangeKind>(kind))), " ",
                               FormatCount(diff.counts[kind])));
   }
-  std::string out = StrCat(counts.empty() ? "no sample differs" : absl::StrJoin(counts, ", "), "; ",
-                           FormatCount(diff.same), " are the same\n");
+  return StrCat(counts.empty() ? "no sample differs" : absl::StrJoin(counts, ", "), "; ",
+                FormatCount(diff.same), " are the same\n");
+}
+
+// `brief`: what differs between the samples and classes alone.
+absl::StatusOr<std::string> Text(const DatasetDiff& diff, bool brief) {
+  std::string out = brief ? "" : Summary(diff);
   RETURN_IF_ERROR(AppendChanges(diff, &out));
   for (const FieldDifference& field : diff.fields) {
     StrAppend(&out, "field ", Escaped(field.name), "  lost ", FormatCount(field.lost), ", gained ",
               FormatCount(field.gained), ", changed ", FormatCount(field.changed), "\n");
   }
   AppendClasses(diff, &out);
+  if (brief) return out;
   for (const OptionDifference& option : diff.options) {
     const auto value = [](const std::string& text) {
       return text.empty() ? std::string("(none)") : Escaped(text);
@@ -147,7 +154,7 @@ ExitCode RunDiff(const CommandLine& line, Terminal& terminal) {
   absl::Status written;
   if (line.json) {
     written = WriteJson(*diff, [&](std::string_view text) { results.Write(text); });
-  } else if (const absl::StatusOr<std::string> text = Text(*diff); text.ok()) {
+  } else if (const absl::StatusOr<std::string> text = Text(*diff, line.quiet); text.ok()) {
     results.Write(*text);
   } else {
     written = text.status();

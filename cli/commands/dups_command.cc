@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +15,7 @@
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
-#include "formats/io/escape.h"
+#include "converters/listing/key_list.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 #include "validators/looking/copies_report.h"
@@ -24,7 +26,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr size_t kShownGroups = 20, kShownSamples = 6;
+constexpr size_t kShownGroups = 20, kShownSamples = 6, kShownClasses = 5;
 
 struct Inputs {
   std::vector<Dataset> datasets;
@@ -47,19 +49,6 @@ absl::StatusOr<Inputs> Open(const std::vector<std::string>& paths, Terminal& ter
     inputs.names.push_back(paths[begin]);
   }
   return inputs;
-}
-
-absl::Status WriteList(const std::string& path, const std::vector<std::string>& keys) {
-  std::string text(kKeyListMark);
-  for (const std::string& key : keys) {
-    const std::string escaped = PercentEscape(key);
-    if (escaped.starts_with('#')) {
-      StrAppend(&text, "%23", escaped.substr(1), "\n");
-    } else {
-      StrAppend(&text, escaped, "\n");
-    }
-  }
-  return WriteResultFile(path, text);
 }
 
 // The key, or which record of which shard it is.
@@ -87,9 +76,10 @@ class Text {
  public:
   Text(const CopiesReport& report, const Inputs& inputs) : report_(report), inputs_(inputs) {}
 
-  absl::StatusOr<std::string> Write() {
+  // `brief`: the groups alone.
+  absl::StatusOr<std::string> Write(bool brief) {
     RETURN_IF_ERROR(Groups());
-    Summary();
+    if (!brief) Summary();
     return std::move(out_);
   }
 
@@ -177,6 +167,41 @@ void Text::Summary() {
             "\n");
 }
 
+// What makes label conflicts between datasets mean less than they say.
+void WarnClasses(const Inputs& inputs, Terminal& terminal) {
+  std::string named, numbered;
+  for (size_t i = 0; i < inputs.datasets.size(); ++i)
+    (inputs.datasets[i].classes().empty() ? numbered : named) = inputs.names[i];
+  if (!named.empty() && !numbered.empty()) {
+    terminal.Warn(StrCat("classes have names in ", EscapeForTerminal(named),
+                         " and only numbers in ", EscapeForTerminal(numbered),
+                         ": label conflicts between them are not looked for"));
+  }
+  const std::span<const std::string> first = inputs.datasets[0].classes();
+  const std::set<std::string> known(first.begin(), first.end());
+  for (size_t i = 1; i < inputs.datasets.size(); ++i) {
+    const std::span<const std::string> classes = inputs.datasets[i].classes();
+    if (first.empty() || classes.empty()) continue;
+    const std::set<std::string> others(classes.begin(), classes.end());
+    if (others == known) continue;
+    const auto only = [](const std::set<std::string>& a, const std::set<std::string>& b) {
+      std::string text;
+      size_t count = 0;
+      for (const std::string& name : a) {
+        if (b.contains(name)) continue;
+        if (++count <= kShownClasses)
+          StrAppend(&text, count > 1 ? ", " : "", EscapeForTerminal(name));
+      }
+      if (count == 0) return std::string("no class of its own");
+      return StrCat("only it has ", text, count > kShownClasses ? ", ..." : "");
+    };
+    terminal.Warn(StrCat("names of classes differ between ", EscapeForTerminal(inputs.names[0]),
+                         " (", only(known, others), ") and ", EscapeForTerminal(inputs.names[i]),
+                         " (", only(others, known),
+                         "): one image under two names counts as a label conflict"));
+  }
+}
+
 void WarnUnread(const UnreadSamples& unread, const char* what, Terminal& terminal) {
   if (unread.count == 0) return;
   std::string text = StrCat(Counted(unread.count, "image", "images"), what);
@@ -201,6 +226,7 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
     return Fail(differ, terminal);
   const absl::StatusOr<Inputs> inputs = Open(line.arguments, terminal);
   if (!inputs.ok()) return Fail(inputs.status(), terminal);
+  WarnClasses(*inputs, terminal);
   NearProgress counts;
   Progress progress(terminal);
   if (flags.near) {
@@ -222,13 +248,21 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
   WarnUnread(report->unread, " could not be read; believed to be what the index says", terminal);
   WarnUnread(report->near.unread, " cannot be read or decoded", terminal);
   const bool damaged = report->unread.count > 0 || report->near.damaged > 0;
+  for (const Dataset& dataset : inputs->datasets) {
+    const absl::Status there = damaged ? dataset.CheckNotReplaced() : absl::OkStatus();
+    if (!there.ok()) return Fail(there, terminal);
+  }
   ExitCode code = damaged                          ? ExitCode::kDamage
                   : flags.check && report->found() ? ExitCode::kFound
                                                    : ExitCode::kDone;
   absl::Status written;
   if (!flags.write_list.empty()) {
     const absl::StatusOr<std::vector<std::string>> keys = KeysToLeaveOut(*report);
-    written = keys.ok() ? WriteList(flags.write_list, *keys) : keys.status();
+    written = keys.status();
+    if (keys.ok()) {
+      const std::string identity = IdentityText(inputs->datasets[0].identity());
+      written = WriteResultFile(flags.write_list, KeyListText(identity, *keys));
+    }
     if (written.ok())
       terminal.Say(StrCat("wrote ", Counted(keys->size(), "key", "keys"), " to ",
                           EscapeForTerminal(flags.write_list)));
@@ -236,7 +270,8 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
   Results results;
   if (line.json) {
     written.Update(WriteJson(*report, [&](std::string_view text) { results.Write(text); }));
-  } else if (absl::StatusOr<std::string> text = Text(*report, *inputs).Write(); text.ok()) {
+  } else if (absl::StatusOr<std::string> text = Text(*report, *inputs).Write(line.quiet);
+             text.ok()) {
     results.Write(*text);
   } else {
     written.Update(text.status());

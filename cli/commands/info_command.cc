@@ -324,8 +324,10 @@ ExitCode RunInfo(const CommandLine& line, Terminal& terminal) {
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
   absl::StatusOr<Facts> facts = Gather(*dataset);
   if (!facts.ok()) return Fail(facts.status(), terminal);
-  const ExitCode printed =
-      PrintResult((line.json ? Json(*dataset, *facts) : Text(*dataset, *facts)) + gpu, terminal);
+  // Quietly: whether it can be opened.
+  std::string text = line.json ? Json(*dataset, *facts) : "";
+  if (!line.json && !line.quiet) text = Text(*dataset, *facts);
+  const ExitCode printed = PrintResult(text + gpu, terminal);
   // All else comes from the manifest, which is whole.
   if (facts->uncounted.ok()) return printed;
   return Worse(printed, Fail(facts->uncounted, terminal));

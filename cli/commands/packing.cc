@@ -7,6 +7,7 @@
 #include "cli/flags/failure.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/given_file.h"
+#include "converters/listing/key_list.h"
 #include "converters/listing/labels.h"
 #include "converters/planning/plan.h"
 #include "converters/publishing/output_dir.h"
@@ -18,6 +19,7 @@ namespace shardpack::cli {
 namespace {
 
 constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxKeysBytes = uint64_t{4} << 30;
 constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
 
 absl::StatusOr<PackRequest> RequestOf(const CommandLine& line) {
@@ -26,6 +28,15 @@ absl::StatusOr<PackRequest> RequestOf(const CommandLine& line) {
   request.given = line.given;
   if (!line.pack().classes_file.empty()) {
     ASSIGN_OR_RETURN(request.source.classes, ReadClasses(line.pack().classes_file));
+  }
+  if (const std::string& file = line.pack().exclude_keys_file; !file.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadGivenFile("--exclude-keys", file, kMaxKeysBytes));
+    absl::StatusOr<KeyList> list = ParseKeyList(text, file);
+    if (!list.ok()) {
+      return absl::Status(list.status().code(),
+                          absl::StrCat("--exclude-keys ", std::string(list.status().message())));
+    }
+    request.exclude_keys = *std::move(list);
   }
   return request;
 }

@@ -11,6 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/out_folder.h"
+#include "cli/terminal/stop_signal.h"
+#include "converters/listing/key_list.h"
 #include "formats/core/manifest.h"
 #include "formats/formats.h"
 #include "formats/io/escape.h"
@@ -139,11 +141,13 @@ absl::Status CheckFolderOf(std::string_view flag, const std::string& path) {
 
 absl::Status WriteResultFile(const std::string& path, std::string_view text) {
   const std::string part = StrCat(path, ".part-", ::getpid());
+  EndAtOnceOnSignal(false);
   RETURN_IF_ERROR(RemoveFile(part));
   ASSIGN_OR_RETURN(File file, File::CreateExclusive(part));
   const Bytes bytes = AsBytes(text);
   absl::Status written = file.Write({&bytes, 1});
   if (written.ok()) written = file.Close();
+  if (written.ok() && StopSignal() != 0) written = absl::CancelledError("interrupted");
   if (written.ok() && ::rename(part.c_str(), path.c_str()) != 0)
     written = IoStatus("rename", path, errno);
   if (!written.ok()) (void)RemoveFile(part);

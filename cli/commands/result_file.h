@@ -28,9 +28,6 @@ struct ResultKind {
 };
 extern const ResultKind kPage, kKeyList;
 
-// The first line of a list of keys. A key that begins with `#` has %23 there.
-inline constexpr std::string_view kKeyListMark = "# pack dups: keys to leave out, one a line\n";
-
 // Whether a command of this kind wrote the file.
 absl::StatusOr<bool> IsOfKind(const std::string& path, const ResultKind& kind);
 
@@ -42,7 +39,8 @@ absl::Status CheckResultFile(std::string_view flag, const std::string& path,
 // InvalidArgument if there is no folder for it.
 absl::Status CheckFolderOf(std::string_view flag, const std::string& path);
 
-// Complete or not at all; replaces a file of that name.
+// Complete or not at all; replaces a file of that name. From its call on, a signal is answered by
+// Cancelled, with nothing left behind, in place of ending the process.
 absl::Status WriteResultFile(const std::string& path, std::string_view text);
 
 }  // namespace shardpack::cli

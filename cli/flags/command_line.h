@@ -42,7 +42,7 @@ struct WorkerFlags {
 // Flags of build, plan, convert and commit.
 struct PackFlags {
   PackRequest request;  // paths and given: see RequestOf
-  std::string out, classes_file, plan_file, write_plan;
+  std::string out, classes_file, exclude_keys_file, plan_file, write_plan;
   bool dry_run = false;
   OutputOptions output;  // fsync: see RunFlags; worker: see WorkerOf
   double max_skip = 0.01;
@@ -95,7 +95,7 @@ struct SampleFlags {
 struct LookFlags {
   bool check = false;
   DiffBy by = DiffBy::kKey;
-  bool near = false;
+  bool near = false, decode = false;
   int distance = kNearDistance;
   std::string write_list;
   std::string out, validation;  // of report

@@ -21,7 +21,8 @@ constexpr std::array<ExitCodeSpec, 11> kExitCodes = {{
      "without "
      "a sample: nothing was published."},
     {ExitCode::kConflict, "conflict",
-     "Conflict: the output exists, belongs to another plan, or is locked by another run."},
+     "Conflict: the output exists, belongs to another plan, or is locked by another run; or a "
+     "dataset was replaced while it was read."},
     {ExitCode::kIo, "I/O error or no space",
      "I/O error or no space left; a build resumes when the same command is run again."},
     {ExitCode::kHeld, "shards missing or held",

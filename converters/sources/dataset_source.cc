@@ -11,16 +11,19 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "converters/listing/input_failure.h"
 #include "converters/planning/manifest_option.h"
 #include "converters/planning/record_order.h"
 #include "converters/sources/list_labels.h"
+#include "converters/sources/listing_rows.h"
 #include "converters/sources/text_labels.h"
 #include "formats/io/file.h"
 #include "formats/io/relative_path.h"
@@ -30,7 +33,7 @@ namespace shardpack {
 namespace {
 
 constexpr uint64_t kMaxRecords = std::numeric_limits<uint32_t>::max() - 1;
-constexpr size_t kMaxSplits = 1000;
+constexpr size_t kMaxSplits = 1000, kNamedKeys = 20;
 constexpr uint64_t kMaxOrderBytes = kMaxRecords * 4;
 
 // The folder of a shard; in some formats a shard is a folder itself.
@@ -221,52 +224,57 @@ absl::StatusOr<std::vector<uint32_t>> PlannedOrder(const Dataset& dataset,
   return ParseRecordOrder(bytes, dataset.size());
 }
 
-template <typename T>
-std::vector<T> Permuted(const std::vector<T>& column, const std::vector<uint64_t>& from,
-                        size_t width) {
-  std::vector<T> permuted;
-  permuted.reserve(column.size());
-  for (const uint64_t row : from) {
-    for (size_t i = 0; i < width && !column.empty(); ++i)
-      permuted.push_back(column[row * width + i]);
-  }
-  return permuted;
-}
-
-void PermuteTexts(std::string& texts, std::vector<uint64_t>& ends,
-                  const std::vector<uint64_t>& from) {
-  if (ends.empty()) return;
-  std::string permuted;
-  permuted.reserve(texts.size());
-  std::vector<uint64_t> new_ends;
-  new_ends.reserve(ends.size());
-  for (const uint64_t row : from) {
-    const uint64_t begin = row == 0 ? 0 : ends[row - 1];
-    permuted.append(texts, begin, ends[row] - begin);
-    new_ends.push_back(permuted.size());
-  }
-  texts = std::move(permuted);
-  ends = std::move(new_ends);
-}
-
-// Moves record `r` to row places[r]; `places` of the listing then gives each row's record.
+// Moves record `r` to row places[r].
 void Reorder(const std::vector<uint32_t>& places, Listing& listing) {
   std::vector<uint64_t> from(places.size());
   for (uint64_t record = 0; record < places.size(); ++record) from[places[record]] = record;
-  const size_t fields = listing.fields.size();
-  PermuteTexts(listing.names, listing.name_ends, from);
-  PermuteTexts(listing.keys, listing.key_ends, from);
-  listing.folder = Permuted(listing.folder, from, 1);
-  listing.bytes = Permuted(listing.bytes, from, 1);
-  listing.field_bytes = Permuted(listing.field_bytes, from, fields);
-  listing.label = Permuted(listing.label, from, 1);
-  listing.split = Permuted(listing.split, from, 1);
-  for (Skip& skip : listing.skips) skip.row = places[skip.row];
-  std::sort(listing.skips.begin(), listing.skips.end(),
-            [](const Skip& a, const Skip& b) { return a.row < b.row; });
-  listing.places.assign(listing.rows() * (1 + fields), 0);
-  for (uint64_t row = 0; row < listing.rows(); ++row)
-    listing.places[row * (1 + fields)] = from[row];
+  TakeRows(from, listing);
+}
+
+std::string Named(const std::vector<std::string_view>& keys) {
+  std::string text;
+  for (size_t i = 0; i < std::min(kNamedKeys, keys.size()); ++i)
+    absl::StrAppend(&text, "\n  ", EscapeForTerminal(keys[i]));
+  return keys.size() > kNamedKeys ? text + "\n  ..." : text;
+}
+
+// Leaves out the rows that the list names.
+absl::Status LeaveOut(const KeyList& list, const Dataset& dataset, Listing& listing) {
+  const auto refused = [&](const std::string& why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--exclude-keys ", EscapeForTerminal(list.file), why));
+  };
+  const std::string identity = IdentityText(dataset.identity());
+  if (!list.dataset.empty() && list.dataset != identity) {
+    return refused(absl::StrCat(
+        " is of the dataset ", EscapeForTerminal(list.dataset), ", and this is ", identity,
+        ", where the same keys may be other samples; write the list with pack dups of this "
+        "dataset"));
+  }
+  absl::flat_hash_map<absl::string_view, bool> found;
+  for (const std::string& key : list.keys) found.emplace(key, false);
+  std::vector<uint64_t> kept;
+  for (uint64_t row = 0; row < listing.rows(); ++row) {
+    const std::string_view key = listing.Key(row);
+    const auto named = found.find(absl::string_view(key.data(), key.size()));
+    if (named == found.end()) {
+      kept.push_back(row);
+    } else {
+      named->second = true;
+    }
+  }
+  std::vector<std::string_view> missing;
+  for (const std::string& key : list.keys) {
+    if (!found.at(key)) missing.push_back(key);
+  }
+  if (!missing.empty()) {
+    return refused(absl::StrCat(": ", missing.size(), " of its ", list.keys.size(),
+                                " keys name no sample of this dataset:", Named(missing)));
+  }
+  if (kept.empty()) return refused(" names every sample: nothing would be left to pack");
+  listing.left_out += listing.rows() - kept.size();
+  TakeRows(kept, listing);
+  return absl::OkStatus();
 }
 
 std::string Option(const Dataset& dataset, const std::string& name) {
@@ -305,6 +313,8 @@ std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& da
   // Their names are part of the listing's digest.
   if (!classes.empty()) map["classes"] = absl::StrCat(classes.size(), " names");
   if (missing != MissingPart::kSkip) map["missing-part"] = std::string(MissingPartName(missing));
+  // Those that stay are part of the listing's digest.
+  if (exclude) map["exclude-keys"] = absl::StrCat(exclude->keys.size(), " keys");
   // So that extract can restore the names of the files.
   if (!SidecarSuffixes(dataset).empty()) map["sidecars"] = Option(dataset, "sidecars");
   return map;
@@ -340,6 +350,7 @@ absl::StatusOr<Listing> DatasetSource::List() {
   RETURN_IF_ERROR(collector.SettleTextLabels());
   ASSIGN_OR_RETURN(const std::vector<uint32_t> places, PlannedOrder(dataset_, options_.root));
   if (!places.empty()) Reorder(places, collector.listing);
+  if (options_.exclude) RETURN_IF_ERROR(LeaveOut(*options_.exclude, dataset_, collector.listing));
   RETURN_IF_ERROR(collector.Finish());
   std::vector<std::string>& warnings = collector.listing.warnings;
   warnings.insert(warnings.end(), options_.warnings.begin(), options_.warnings.end());

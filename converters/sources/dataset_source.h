@@ -12,7 +12,8 @@
 //
 // Lifetime: shares the dataset.
 // Thread-safety: as SampleSource.
-// Errors: InvalidArgument for a dataset that cannot be a source; DataLoss for damaged indexes.
+// Errors: InvalidArgument for a dataset that cannot be a source, and for keys to leave out that are
+// those of another one or name none of its samples; DataLoss for damaged indexes.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_DATASET_SOURCE_H_
 #define SHARDPACK_CONVERTERS_SOURCES_DATASET_SOURCE_H_
 
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "converters/listing/key_list.h"
 #include "converters/listing/sample_source.h"
 #include "converters/listing/sidecars.h"
 #include "converters/planning/plan.h"
@@ -40,6 +42,7 @@ struct DatasetSourceOptions {
   bool texts_as_classes = false;             // texts from .cls that are not numbers
   std::vector<std::string> classes =
       {};  // for texts_as_classes: these, in this order; empty = all texts, sorted
+  std::optional<KeyList> exclude = {};     // samples with these keys are left out
   std::vector<std::string> warnings = {};  // for the listing, from opening the dataset
 
   // For the plan's digest; includes the identity of `dataset`.

@@ -94,6 +94,7 @@ FLAGS: dict[str, dict[str, str]] = {
         "missing-part": "value",
         "drop-fields": "switch",
         "classes": "value",
+        "exclude-keys": "value",
         "limit": "value",
         "min-size": "value",
         "max-aspect": "value",
@@ -179,6 +180,7 @@ FLAGS: dict[str, dict[str, str]] = {
     },
     "stats": {
         "check": "switch",
+        "decode": "switch",
     },
     "validate": {
         "level": "value",

@@ -293,11 +293,12 @@ def extract(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> R
 
 def stats(out: Paths, **flags: Any) -> Report:
   """What a dataset, or shards of any program, hold, as `pack stats`, from the indexes alone: `samples`, `classes` and `splits` with
-  counts, quantiles and histograms of `width`, `height`, `aspect` and `bytes`, `fields`, `copies`, and `notes`: what is suspicious.
-  With `check=True`, `Report.ok` is False if there are notes.
+  counts, quantiles and histograms of `width`, `height`, `aspect` and `bytes`, `fields`, `copies`, and `notes`: what is suspicious,
+  with `decode=True` also in the pixels. With `check=True`, `Report.ok` is False if there are notes. Of a damaged dataset it has what can
+  be read; `damaged` is then true, and `Report.ok` False.
 
-  Errors, as of diff, dups and report: NotFoundError if nothing is at a path, DataLossError for a damaged index, OptionError for an
-  unknown keyword, another PackError with the program's message.
+  Errors, as of diff, dups and report: NotFoundError if nothing is at a path, DataLossError for a damaged manifest (of diff and dups: or
+  index), OptionError for an unknown keyword, another PackError with the program's message.
 
   >>> stats = shardpack.stats("shards")
   >>> stats.samples, [(each["name"], each["samples"]) for each in stats.classes]
