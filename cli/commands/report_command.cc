@@ -10,7 +10,6 @@
 #include "cli/flags/failure.h"
 #include "cli/flags/given_file.h"
 #include "cli/terminal/units.h"
-#include "formats/core/manifest.h"
 #include "formats/io/escape.h"
 #include "formats/io/status_macros.h"
 #include "validators/looking/dataset_report.h"
@@ -22,6 +21,16 @@ using absl::InvalidArgumentError;
 using absl::StrCat;
 
 constexpr uint64_t kMaxValidationBytes = uint64_t{64} << 20;
+
+// The exit code is that of the page: the validation has had its own.
+void WarnValidation(const ValidationFacts& facts, const std::string& identity, Terminal& terminal) {
+  if (facts.identity != identity) {
+    terminal.Warn("the validation is not of this dataset; the page says so");
+  } else if (facts.errors > 0) {
+    terminal.Warn(StrCat("the validation has found ", Counted(facts.errors, "error", "errors"),
+                         "; the page shows them"));
+  }
+}
 
 absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal) {
   const LookFlags& flags = line.look();
@@ -48,13 +57,11 @@ absl::StatusOr<DatasetReport> Report(const CommandLine& line, Terminal& terminal
     }
     options.validation = *std::move(facts);
   }
-  absl::StatusOr<Dataset> dataset = OpenShown(line.arguments, /*same_labels=*/false, terminal);
-  if (absl::IsDataLoss(dataset.status()) && line.arguments.size() == 1) {
-    const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);
-    if (!manifest.ok()) return dataset.status();
-    return MakeReportOfManifest(*manifest, std::string(dataset.status().message()), options);
-  }
+  absl::StatusOr<Dataset> dataset =
+      OpenShownDamaged(line.arguments, terminal, options.damaged_files);
   RETURN_IF_ERROR(dataset.status());
+  if (options.validation)
+    WarnValidation(*options.validation, IdentityText(dataset->identity()), terminal);
   if (dataset->manifest() != nullptr) options.folder = line.arguments[0];
   return MakePage(*dataset, options, terminal);
 }

@@ -38,6 +38,15 @@ absl::StatusOr<Dataset> OpenShown(std::span<const std::string> paths, bool same_
   return dataset;
 }
 
+absl::StatusOr<Dataset> OpenShownDamaged(std::span<const std::string> paths, Terminal& terminal,
+                                         std::vector<std::string>& damage) {
+  absl::StatusOr<Dataset> dataset = OpenShown(paths, /*same_labels=*/false, terminal);
+  if (!absl::IsDataLoss(dataset.status()) || paths.size() != 1) return dataset;
+  absl::StatusOr<Dataset> damaged = Dataset::OpenDamaged(paths[0], damage);
+  // Where there is no manifest, the first failure tells more.
+  return damaged.ok() || absl::IsFailedPrecondition(damaged.status()) ? damaged : dataset;
+}
+
 absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandLine& line) {
   Selection selection;
   selection.limit = line.samples().limit;

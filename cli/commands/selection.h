@@ -19,6 +19,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -34,6 +35,10 @@ namespace shardpack::cli {
 // shards.
 absl::StatusOr<Dataset> OpenShown(std::span<const std::string> paths, bool same_labels,
                                   Terminal& terminal);
+
+// The same of a dataset whose files are missing or have another size, too: `damage` names them.
+absl::StatusOr<Dataset> OpenShownDamaged(std::span<const std::string> paths, Terminal& terminal,
+                                         std::vector<std::string>& damage);
 
 // The flags --split, --label and --limit.
 struct Selection {

@@ -9,8 +9,11 @@
 #include "cli/commands/rows.h"
 #include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
 #include "formats/io/file.h"
+#include "formats/io/status_macros.h"
 #include "validators/looking/dataset_stats.h"
 
 namespace shardpack::cli {
@@ -20,6 +23,7 @@ using absl::StrAppend;
 using absl::StrCat;
 
 constexpr size_t kShownClasses = 20, kShownSplits = 6, kBarColumns = 24, kShownReasons = 10;
+constexpr size_t kShownDamage = 10;
 
 std::string Escaped(std::string_view text) { return EscapeForTerminal(text); }
 
@@ -169,29 +173,93 @@ std::string LeftOut(const DatasetStats& stats) {
   return out;
 }
 
-std::string Text(const DatasetStats& stats, bool utf8) {
-  std::string out = StrCat(Head(stats), Classes(stats, utf8), Sizes(stats, utf8), Images(stats),
-                           LeftOut(stats), "dataset   ", stats.identity, "\n");
-  if (stats.notes.empty()) return out;
-  StrAppend(&out, "\n");
+std::string Notes(const DatasetStats& stats) {
+  std::string out;
   for (const StatsNote& note : stats.notes)
     StrAppend(&out, "look at   ", NoteText(note, EscapeForTerminal), "\n");
   return out;
 }
 
+std::string Text(const DatasetStats& stats, bool utf8) {
+  const std::string notes = Notes(stats);
+  return StrCat(Head(stats), Classes(stats, utf8), Sizes(stats, utf8), Images(stats),
+                LeftOut(stats), "dataset   ", stats.identity, "\n", notes.empty() ? "" : "\n",
+                notes);
+}
+
+void WarnDamage(const DatasetStats& stats, Terminal& terminal) {
+  const auto warn = [&](const std::vector<std::string>& messages, const std::string& head) {
+    if (messages.empty()) return;
+    std::string text = head;
+    for (size_t i = 0; i < std::min(kShownDamage, messages.size()); ++i)
+      StrAppend(&text, "\n  ", messages[i]);
+    if (messages.size() > kShownDamage) StrAppend(&text, "\n  and more; --json has them all");
+    terminal.Warn(text);
+  };
+  warn(stats.damaged_files,
+       "the dataset is damaged; what the indexes say of these files is in the numbers:");
+  warn(stats.not_looked_at,
+       StrCat("the dataset is damaged; not in the numbers",
+              stats.unread_shards > 0 ? ", so that there are no notes and no copies:" : ":"));
+}
+
+// Adds the notes of images that do not decode, or show nothing. How many cannot be read.
+absl::StatusOr<uint64_t> Decode(const Dataset& dataset, DatasetStats& stats, Terminal& terminal) {
+  // What cannot be looked at has been said.
+  if (stats.unread_shards > 0) return uint64_t{0};
+  NearProgress counts;
+  Progress progress(terminal);
+  progress.Watch([&] {
+    ProgressView view;
+    view.stage = "decoding";
+    view.done = counts.done;
+    view.total = counts.total;
+    view.bytes_in = counts.bytes;
+    view.errors = counts.bad;
+    return view;
+  });
+  const SampleRows rows({&dataset, 1});
+  const absl::StatusOr<NearCopies> decoded =
+      FindNearCopies(rows, {.distance = 0}, counts, StopSignal());
+  progress.End();
+  if (!decoded.ok()) return decoded.status();
+  AddDecodedNotes(rows, *decoded, stats);
+  if (decoded->damaged > 0) {
+    RETURN_IF_ERROR(dataset.CheckNotReplaced());
+    terminal.Warn(StrCat(Counted(decoded->damaged, "image", "images"), " cannot be read"));
+  }
+  return decoded->damaged;
+}
+
 }  // namespace
 
 ExitCode RunStats(const CommandLine& line, Terminal& terminal) {
-  absl::StatusOr<Dataset> dataset = OpenShown(line.arguments, /*same_labels=*/false, terminal);
+  StatsOptions options{.in_spite_of_damage = true};
+  const absl::StatusOr<Dataset> dataset =
+      OpenShownDamaged(line.arguments, terminal, options.damaged_files);
   if (!dataset.ok()) return Fail(dataset.status(), terminal);
-  StatsOptions options;
   if (dataset->manifest() != nullptr) options.folder = line.arguments[0];
-  const absl::StatusOr<DatasetStats> stats = GatherStats(*dataset, options);
+  absl::StatusOr<DatasetStats> stats = GatherStats(*dataset, options);
   if (!stats.ok()) return Fail(stats.status(), terminal);
+  bool damaged = stats->damaged();
+  if (line.look().decode) {
+    const absl::StatusOr<uint64_t> unread = Decode(*dataset, *stats, terminal);
+    if (!unread.ok()) return Fail(unread.status(), terminal);
+    damaged = damaged || *unread > 0;
+  }
+  WarnDamage(*stats, terminal);
   Results results;
-  results.Write(line.json ? ToJson(*stats) : Text(*stats, terminal.utf8()));
+  if (line.json) {
+    results.Write(ToJson(*stats));
+  } else {
+    results.Write(line.quiet ? Notes(*stats) : Text(*stats, terminal.utf8()));
+  }
   const bool found = line.look().check && !stats->notes.empty();
-  return FinishResults(results, found ? ExitCode::kFound : ExitCode::kDone, terminal);
+  return FinishResults(results,
+                       damaged ? ExitCode::kDamage
+                       : found ? ExitCode::kFound
+                               : ExitCode::kDone,
+                       terminal);
 }
 
 }  // namespace shardpack::cli

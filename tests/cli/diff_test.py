@@ -83,6 +83,15 @@ class DiffTest(command.PackTest):
     self.assertNotIn("\x1b", text)
     self.assertEqual(32, len(self.diff("one", "two")["changes"]))
 
+  def test_quietly_what_differs_alone(self):
+    self.source(count=4)
+    self.pack("src", "-o", "one")
+    self.pack("convert", "one", "-o", "two", "-f", "tfrecord", "-q")
+    self.assertEqual("", self.pack("diff", "one", "two", "-q").stdout)
+    self.write("src/dog/more.jpg", jpeg(9))
+    self.pack("src", "-o", "three")
+    self.assertEqual("+ dog/more  train  dog\n", self.pack("diff", "one", "three", "-q", "--check", expect=8).stdout)
+
   def test_what_cannot_be_compared(self):
     self.source(count=4)
     self.pack("src", "-o", "one")

@@ -1,6 +1,7 @@
 """`pack dups`."""
 
 import json
+import os
 
 import command
 import foreign_shards
@@ -13,8 +14,9 @@ class DupsTest(command.PackTest):
     return json.loads(self.pack("dups", *words, "--json", **options).stdout)
 
   def keys(self):
-    mark, *keys = (self.folder / "keys.txt").read_text().splitlines()
+    mark, dataset, *keys = (self.folder / "keys.txt").read_text().splitlines()
     self.assertTrue(mark.startswith("# pack dups"))
+    self.assertTrue(dataset.startswith("# of the dataset xxh3:"))
     return keys
 
   def test_exact_copies_within_and_across(self):
@@ -55,6 +57,60 @@ class DupsTest(command.PackTest):
     splits = {row["key"]: row["split"] for row in self.rows("out")}
     self.assertEqual({"train"}, {splits[key] for key in keys})
     self.assertEqual(3, len(keys))
+
+  def test_what_is_measured_on_stays(self):
+    # val is larger than train here.
+    for split, numbers in (("train", range(3)), ("val", range(5))):
+      for i in numbers:
+        self.write(f"src/{split}/cat/{split}{i}.jpg", jpeg(i))
+    self.pack("src", "-o", "out")
+    self.pack("dups", "out", "--write-list", "keys.txt")
+    self.assertEqual(["cat/train0", "cat/train1", "cat/train2"], sorted(key[key.index("cat"):] for key in self.keys()))
+
+  def test_names_are_not_compared_with_numbers(self):
+    self.source(count=4)
+    self.pack("src", "-o", "out")
+    shard = next((self.folder / "out").glob("*.tar"))
+    self.write("x.tar", shard.read_bytes())
+    self.assertIn("only numbers in x.tar: label conflicts between them are not looked for", self.pack("dups", "out", "x.tar").stderr)
+    self.pack("convert", "out", "-o", "other", "-f", "tfrecord")
+    self.assertNotIn("only numbers", self.pack("dups", "out", "other").stderr)
+
+  def test_names_that_differ_are_said(self):
+    self.source(count=6)
+    self.pack("src", "-o", "one")
+    self.source("more", count=6, classes=("dog", "feline"))
+    self.pack("more", "-o", "two")
+    done = self.pack("dups", "one", "two")
+    self.assertIn("names of classes differ between one (only it has cat) and two (only it has feline)", done.stderr)
+    self.assertIn("label conflict", done.stdout)
+    (self.folder / "src/dog").rename(self.folder / "src/owl")
+    self.pack("src", "-o", "three")
+    self.source("both", count=6, classes=("cat", "dog", "owl"))
+    self.pack("both", "-o", "four")
+    self.assertIn("three (no class of its own) and four (only it has dog)", self.pack("dups", "three", "four").stderr)
+
+  def test_names_of_any_bytes(self):
+    odd = (b"<script>", b"\"'", b"\xff\xfe", b"line\nend", b"\xe2\x80\xaegnp", b"\x1b[1m")
+    for i, name in enumerate(odd):
+      self.write(b"src/" + name + b"/" + name + b".jpg", jpeg(0))
+    self.pack("src", "-o", "out")
+    text = self.pack("dups", "out").stdout
+    for raw in ("\x1b", "\u202e", "line\nend", os.fsdecode(b"\xff")):
+      self.assertNotIn(raw, text)
+    self.assertIn("<script>", text)
+    self.pack("dups", "out", "--write-list", "keys.txt")
+    self.assertEqual({row["key"] for row in self.rows("out")}, set(self.keys()))
+
+  def test_quietly_the_groups_alone(self):
+    self.source(count=4)
+    self.pack("src", "-o", "out")
+    self.assertEqual("", self.pack("dups", "out", "-q").stdout)
+    self.write("src/dog/again.jpg", jpeg(0))
+    self.pack("src", "-o", "twice")
+    done = self.pack("dups", "twice", "-q", "--check", expect=8)
+    self.assertEqual(["copies, label conflict", "  train  cat  cat/good-0000", "  train  dog  dog/again"],
+                     [done.stdout.splitlines()[0], *sorted(done.stdout.splitlines()[1:])])
 
   def test_near_copies(self):
     photos = sorted(path for path in TESTDATA.glob("*.jpg") if path.name.startswith("baseline"))
@@ -156,6 +212,85 @@ class DupsTest(command.PackTest):
     (self.folder / "link").symlink_to("out")
     for again in ("out", "./out/", "link"):
       self.assertIn("are the same; name it once", self.pack("dups", "out", again, "--check", expect=2).stderr)
+
+
+class ExcludeKeysTest(command.PackTest):
+  """The list of dups, used by convert."""
+
+  def listed(self):
+    self.source(count=12)
+    self.write("src/cat/again.jpg", jpeg(0))
+    self.write("src/dog/conflict.jpg", jpeg(2))
+    self.write(b"src/cat/#\xff 50%.jpg", jpeg(3))
+    self.pack("src", "-o", "out", "--split", "train=0.7,val=0.3")
+    self.pack("dups", "out", "--check", "--write-list", "keys.txt", expect=8)
+    return [line for line in (self.folder / "keys.txt").read_text().splitlines() if not line.startswith("# ")]
+
+  def test_round_trip(self):
+    keys = self.listed()
+    self.assertEqual(5, len(keys))
+    before = {row["key"]: row for row in self.rows("out")}
+    for name, words in (("webdataset", []), ("lmdb", ["--shuffle"]), ("tfrecord", ["--split", "train=1"])):
+      made = self.pack("convert", "out", "-o", name, "-f", name, "--exclude-keys", "keys.txt", "--json", *words)
+      counts = json.loads(made.stdout)["counts"]
+      self.assertEqual((15, 10, 5), (counts["seen"], counts["packed"], counts["filtered"]))
+      self.pack("dups", name, "--check")
+      after = {row["key"]: row for row in self.rows(name)}
+      self.assertEqual(set(keys), set(before) - set(after))
+      if not words:
+        self.assertEqual({key: before[key]["split"] for key in after}, {key: row["split"] for key, row in after.items()})
+      removed = json.loads(self.pack("diff", "out", name, "--json").stdout)["counts"]
+      self.assertEqual((5, 0, 0, 0), (removed["removed"], removed["added"], removed["content"], removed["relabelled"]))
+      self.pack("validate", name, "--level", "full")
+    # The same again has nothing to do; without the list it is another dataset.
+    self.assertIn("nothing to do", self.pack("convert", "out", "-o", "webdataset", "--exclude-keys", "keys.txt").stderr)
+    self.pack("convert", "out", "-o", "webdataset", expect=5)
+    # By workers of a plan.
+    self.pack("plan", "out", "--input-format", "dataset", "--no-shuffle", "--exclude-keys", "keys.txt", "--write", "plan", "-q")
+    (self.folder / "keys.txt").rename(self.folder / "kept.txt")
+    self.pack("build", "--plan", "plan", "-o", "planned", "-q")
+    self.pack("diff", "webdataset", "planned", "--check")
+
+  def test_repaired_from_what_it_was_made_of(self):
+    self.listed()
+    self.pack("convert", "out", "-o", "less", "--exclude-keys", "keys.txt")
+    want = self.contents("less")
+    shard = next((self.folder / "less").glob("*.tar"))
+    shard.unlink()
+    self.pack("repair", "less", "--from", "out")
+    self.assertEqual(want, self.contents("less"))
+
+  def refused(self, says, *words):
+    self.assertIn(says, self.pack(*words, expect=2).stderr)
+    self.assertFalse((self.folder / "new").exists())
+
+  def test_what_is_no_list_for_it(self):
+    self.listed()
+    convert = ("convert", "out", "-o", "new", "--exclude-keys")
+    self.refused("nowhere.txt", *convert, "nowhere.txt")
+    self.pack("convert", "out", "-o", "clean", "--exclude-keys", "keys.txt")
+    self.pack("dups", "clean", "--write-list", "none.txt")
+    self.refused("none.txt has no key: there is nothing to leave out", *convert, "none.txt")
+    # Of another dataset, though it has the same keys.
+    self.refused("keys.txt is of the dataset xxh3:", "convert", "clean", "-o", "new", "--exclude-keys", "keys.txt")
+    # Made by hand.
+    self.write("some.txt", b"cat/good-0000\ncat/nobody\ndog/nobody\n")
+    self.refused("2 of its 3 keys name no sample of this dataset:\n  cat/nobody\n  dog/nobody", *convert, "some.txt")
+    self.write("all.txt", "".join(row["key"] + "\n" for row in self.rows("out")[1:]).encode())
+    self.pack("convert", "out", "-o", "odd", "--exclude-keys", "all.txt")
+    self.assertEqual(1, len(self.rows("odd")))
+    self.write("all.txt", b"".join(row["key"].encode() + b"\n" for row in self.rows("odd")))
+    self.refused("names every sample", "convert", "odd", "-o", "new", "--exclude-keys", "all.txt")
+    self.write("bad.txt", b"50%\n")
+    self.refused("bad.txt line 1: 50% is no key", *convert, "bad.txt")
+    self.refused("names samples of a packed dataset", "plan", "src", "-o", "new", "--exclude-keys", "keys.txt")
+
+  def test_shards_of_other_tools(self):
+    image, other = str(self.write("image.jpg", jpeg(1))), str(self.write("other.jpg", jpeg(2)))
+    foreign_shards.tar(["tar"], str(self.folder / "x.tar"), [("a", image, 1), ("b", other, 1), ("c", image, 1)])
+    self.pack("dups", "x.tar", "--write-list", "keys.txt")
+    self.pack("convert", "x.tar", "-o", "out", "--exclude-keys", "keys.txt")
+    self.assertEqual(["a", "b"], [row["key"] for row in self.rows("out")])
 
 
 if __name__ == "__main__":

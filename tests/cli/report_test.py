@@ -150,7 +150,7 @@ class ReportTest(command.PackTest):
     self.section(self.page("x.tar"), "pictures")
 
   def test_many_classes_fit(self):
-    for i in range(3000):
+    for i in range(10_000):
       self.write(f"src/class-{i:04}-{'x' * 60}/{i}.png", command.png(8, 8, command.png_chunk(b"tEXt", b"n\0%d" % i)))
     self.pack("src", "-o", "out", "-q")
     for most in (300_000, 3_000_000):
@@ -158,7 +158,7 @@ class ReportTest(command.PackTest):
       size = (self.folder / "report.html").stat().st_size
       self.assertLessEqual(size, most)
       self.assertGreater(size, most // 3 if most < 1_000_000 else 1_000_000)
-    self.assertIn("The 50 largest and the 50 smallest of 3,000 classes", self.text(self.section(tree, "classes")))
+    self.assertIn("The 50 largest and the 50 smallest of 10,000 classes", self.text(self.section(tree, "classes")))
 
   def test_what_does_not_fit_is_refused(self):
     for i in range(120):
@@ -200,17 +200,71 @@ class ReportTest(command.PackTest):
     self.assertIn("1 of 3 shards could not be read", self.text(self.section(tree, "notes")))
     self.assertIn("(--near), were not looked for", self.text(self.section(tree, "copies")))
     shards[2].unlink()
+    page = self.text(self.page("out", expect=4))
+    self.assertIn(f"{shards[2].name} is missing: the manifest lists it", page)
     self.write("found.json", self.pack("validate", "out", "--json", expect=4).stdout.encode())
+    self.assertIn("the validation has found",
+                  self.pack("report", "out", "-o", "report.html", "--validation", "found.json", expect=4).stderr)
     tree = self.page("out", "--validation", "found.json", expect=4)
     self.assertIn(shards[2].name, self.text(self.section(tree, "validation")))
     self.assertNotIn("not of this dataset", self.text(self.section(tree, "validation")))
     self.write("src/cat/more.jpg", jpeg(99))
     self.pack("src", "-o", "other")
     self.assertIn("not of this dataset", self.text(self.section(self.page("other", "--validation", "found.json"), "validation")))
+    self.assertIn("the validation is not of this dataset",
+                  self.pack("report", "other", "-o", "report.html", "--validation", "found.json").stderr)
     self.write("bad.json", b"[[[")
     self.pack("report", "other", "-o", "report.html", "--validation", "bad.json", expect=2)
     self.assertIn(shards[2].name, self.text(self.section(tree, "damage")))
     self.assertIn("12 samples in 3 shards", self.text(tree.find("body")))
+
+  def test_shards_that_are_missing_or_short(self):
+    for i in range(60):
+      self.write(f"src/{('cat', 'dog', 'owl')[i % 3]}/{i}.jpg", jpeg(i))
+    self.pack("src", "-o", "out", "--samples-per-shard", "10")
+    stats = json.loads(self.pack("stats", "out", "--json").stdout)
+    shards = sorted((self.folder / "out").glob("*.tar"))
+    shards[0].unlink()
+    shards[1].write_bytes(shards[1].read_bytes()[:700])
+    tree = self.page("out", expect=4)
+    damage = self.text(self.section(tree, "damage"))
+    for shard in shards[:2]:
+      self.assertIn(shard.name, damage)
+    rows = {row[0]: row[1] for row in self.table(self.section(tree, "classes"))}
+    self.assertEqual({each["name"]: str(each["samples"]) for each in stats["classes"]}, {name: rows[name] for name in ("cat", "dog", "owl")})
+    self.assertIn("60 samples in 6 shards", self.text(tree.find("body")))
+    # There are enough images that can be read.
+    self.assertEqual(3 * 8 + 1, len(list(self.section(tree, "pictures").iter("img"))))
+    self.assertIn("not known" if not stats["width"] else "Width", self.text(self.section(tree, "sizes")))
+    # All gone: what the indexes say is still there.
+    for shard in shards[1:]:
+      shard.unlink()
+    tree = self.page("out", "--near", expect=4)
+    self.assertEqual(0, len(list(self.section(tree, "pictures").iter("img"))))
+    self.assertIn("24 cannot be shown", self.text(self.section(tree, "pictures")))
+    self.assertIn("60 could not be read", self.text(self.section(tree, "damage")))
+
+  def test_pictures_that_show_nothing(self):
+    self.source(count=6)
+    self.write("src/cat/dot.png", command.png(1, 1))
+    self.write("src/dog/black.png", command.png(64, 64))
+    self.write("src/dog/broken.jpg", jpeg(9)[:-200] + b"\xff\xd9")
+    self.pack("src", "-o", "out")
+    for words, before in (([], "Of the pictures below, "), (["--near"], "")):
+      notes = [self.text(item) for item in self.section(self.page("out", *words), "notes").iter("li")]
+      self.assertEqual("1 image has fewer than 16 pixels in all: cat/dot", notes[0])
+      self.assertEqual(f"{before}1 image does not decode: dog/broken", notes[1])
+      self.assertRegex(notes[2], f"^{before}2 images are of nearly one color: (cat/dot, dog/black|dog/black, cat/dot)$")
+
+  def test_a_class_without_a_sample(self):
+    self.source(count=4)
+    self.write("classes.txt", b"cat\ndog\n<b>empty\n")
+    self.pack("src", "-o", "out", "--classes", "classes.txt")
+    tree = self.page("out")
+    self.assertIn("1 class without samples: <b>empty", self.text(self.section(tree, "notes")))
+    rows = {row[0]: row[1:3] for row in self.table(self.section(tree, "classes"))}
+    self.assertEqual(["0", "0.00 %"], rows["<b>empty"])
+    self.assertEqual(2, len(list(self.section(tree, "pictures").iter("h3"))))
 
   def test_where_the_page_goes(self):
     self.source(count=2)
@@ -241,7 +295,10 @@ class ReportTest(command.PackTest):
     schemes = re.findall(r"--back:#(\w{6});--text:#(\w{6});--soft:#(\w{6});--line:#\w{6};--bar:#(\w{6});--alert:#(\w{6})", style)
     self.assertEqual(3, len(schemes))
     for back, text, soft, bar, alert in schemes:
-      for color, least in ((text, 4.5), (soft, 4.5), (alert, 4.5), (bar, 3)):
+      # The second shade of bars, on the background.
+      shade = float(re.search(r"nth-child\(even\)\{fill-opacity:(0?\.\d+)\}", style).group(1))
+      mixed = "".join("%02x" % round(shade * int(bar[i:i + 2], 16) + (1 - shade) * int(back[i:i + 2], 16)) for i in (0, 2, 4))
+      for color, least in ((text, 4.5), (soft, 4.5), (alert, 4.5), (bar, 3), (mixed, 3)):
         low, high = sorted((luminance(back), luminance(color)))
         self.assertGreaterEqual((high + 0.05) / (low + 0.05), least, (back, color))
 

@@ -1,6 +1,9 @@
 """`pack stats` and what `pack info` counts."""
 
+import io
 import json
+import shutil
+import tarfile
 
 import command
 from command import jpeg
@@ -90,6 +93,90 @@ class StatsTest(command.PackTest):
     ids = [note["id"] for note in self.stats("out")["notes"]]
     self.assertEqual(["label-conflict", "folder-of-another-class", "single-sample-class"], ids)
     self.pack("stats", "out")
+
+  def test_images_that_are_none(self):
+    images = [jpeg(0), b"no image at all", b"", jpeg(1)[:-300]]
+    with tarfile.open(self.folder / "x.tar", "w", format=tarfile.USTAR_FORMAT) as shard:
+      for i, data in enumerate(images):
+        member = tarfile.TarInfo(f"{i}.jpg")
+        member.size = len(data)
+        shard.addfile(member, io.BytesIO(data))
+    notes = {note["id"]: note["names"] for note in self.stats("x.tar", "--check", expect=8)["notes"]}
+    self.assertEqual({"unknown-image": ["1"], "empty-image": ["2"], "truncated-image": ["3"]}, notes)
+    # Images whose facts the index holds are known.
+    self.source("good", count=4)
+    self.pack("good", "-o", "made")
+    (self.folder / "shards").mkdir()
+    next((self.folder / "made").glob("*.tar")).rename(self.folder / "shards/a.tar")
+    self.pack("index", "shards")
+    self.pack("stats", "shards", "--check")
+
+  def test_images_that_show_nothing(self):
+    self.source(count=6)
+    self.write("src/cat/dot.png", command.png(1, 1))
+    for i in range(7):
+      self.write(f"src/dog/black{i}.png", command.png(64, 64, command.png_chunk(b"tEXt", b"n\0%d" % i)))
+    self.write("src/dog/broken.jpg", jpeg(9)[:-200] + b"\xff\xd9")
+    self.pack("src", "-o", "out")
+    lines = self.words(self.pack("stats", "out").stdout)
+    self.assertEqual(["look at 1 image has fewer than 16 pixels in all: cat/dot"], [line for line in lines if line.startswith("look at")])
+    done = self.pack("stats", "out", "--decode", "-q", "--check", expect=8)
+    self.assertEqual(["look at 1 image has fewer than 16 pixels in all: cat/dot", "look at 1 image does not decode: dog/broken"],
+                     self.words(done.stdout)[:2])
+    self.assertRegex(done.stdout, r"8 images are of nearly one color: .*(dog/black\d, ){3}.*, \.\.\.\n")
+    ids = [note["id"] for note in self.stats("out", "--decode")["notes"]]
+    self.assertEqual(["tiny-image", "undecodable-image", "one-color-image"], ids)
+
+  def test_a_class_folder_in_another_one(self):
+    for split, count in (("train", 20), ("val", 4)):
+      for i in range(count):
+        self.write(f"src/{split}/{('cat', 'dog')[i % 2]}/{split}{i}.jpg", jpeg(i + (0 if split == "train" else 1000)))
+    (self.folder / "src/train/cat").rename(self.folder / "src/train/dog/cat")
+    self.pack("src", "-o", "out")
+    self.assertIn("look at 10 samples of class dog lie in a folder called cat", self.words(self.pack("stats", "out").stdout))
+    # Where no other split makes it a class.
+    shutil.copytree(self.folder / "src/train", self.folder / "more", dirs_exist_ok=True)
+    for i in range(5):
+      self.write(f"more/ship/{i}.jpg", jpeg(5000 + i))
+    self.pack("more", "-o", "more-out")
+    self.assertIn("look at 10 samples of class dog lie in a folder below it, such as cat, others directly in it",
+                  self.words(self.pack("stats", "more-out").stdout))
+
+  def test_of_a_damaged_dataset(self):
+    self.source(count=12)
+    self.pack("src", "-o", "out", "--samples-per-shard", "4")
+    want = self.stats("out")
+    shards = sorted((self.folder / "out").glob("*.tar"))
+    shards[0].unlink()
+    shards[1].write_bytes(shards[1].read_bytes()[:-512])
+    done = self.pack("stats", "out", "--json", expect=4)
+    for shard, why in zip(shards, ("is missing: the manifest lists it", "bytes, the manifest says")):
+      self.assertRegex(done.stderr, f"{shard.name}.*{why}")
+    got = json.loads(done.stdout)
+    self.assertEqual((True, 2), (got["damaged"], len(got["damaged_files"])))
+    same = [key for key in want if key not in ("damaged", "damaged_files")]
+    self.assertEqual({key: want[key] for key in same}, {key: got[key] for key in same})
+    self.assertIn("warning: 4 images cannot be read", self.pack("stats", "out", "--decode", expect=4).stderr)
+    # Without its index nobody knows what a shard held.
+    index = sorted((self.folder / "out").glob("*.pidx"))[0]
+    index.unlink()
+    done = self.pack("stats", "out", "--check", expect=4)
+    self.assertIn("not in the numbers, so that there are no notes and no copies", done.stderr)
+    self.assertIn("samples 12 in 3 shards of webdataset, layout ustar", self.words(done.stdout))
+    self.assertEqual(8, sum(each["samples"] for each in self.stats("out", expect=4)["classes"]))
+    (self.folder / "out/manifest.json").write_bytes(b"{}")
+    self.pack("stats", "out", expect=4)
+
+  def test_quietly_notes_alone(self):
+    self.source(count=8)
+    self.pack("src", "-o", "out")
+    for verb in ("stats", "info"):
+      done = self.pack(verb, "out", "-q")
+      self.assertEqual(("", ""), (done.stdout, done.stderr))
+    self.pack("info", "nowhere", "-q", expect=2)
+    self.write("src/rare/1.jpg", jpeg(100))
+    self.pack("src", "-o", "more")
+    self.assertEqual(["look at 1 class of a single sample: rare"], self.words(self.pack("stats", "more", "-q").stdout))
 
   def test_odd_names_and_many_classes(self):
     for i in range(25):

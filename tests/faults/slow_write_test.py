@@ -129,6 +129,22 @@ class SlowWriteTest(unittest.TestCase):
         pack_runs.run([*words, "-o", out], expect=0)
         self.assertEqual(want, pack_runs.contents(out))
 
+  def test_a_signal_while_a_page_or_list_is_written(self):
+    for name, *words in (("page", "report", self.packed, "-o"), ("list", "dups", self.packed, "--write-list")):
+      for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        out = self.root / f"{name}-{number}.html"
+        with self.subTest(name, signal=number.name), SlowRun([PACK, *words, out], self.root) as run:
+          self.assertTrue(run.next_write())
+          self.assertEqual([f"{out.name}.part-{run.process.pid}"], os.listdir(self.root))
+          run.process.send_signal(number)
+          run.let_go()
+          while run.next_write():
+            run.let_go()
+          self.assertEqual(code, run.end())
+          self.assertEqual([], os.listdir(self.root))
+          pack_runs.run([PACK, *words, out], expect=0)
+          out.unlink()
+
 
 if __name__ == "__main__":
   unittest.main(verbosity=2)

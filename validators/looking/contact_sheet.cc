@@ -5,10 +5,15 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "formats/core/class_name.h"
+#include "formats/core/sample.h"
+#include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "validators/looking/html_writer.h"
 #include "validators/looking/shard_loop.h"
@@ -22,11 +27,20 @@ constexpr uint64_t kMarkupBytes = 120;
 constexpr uint64_t kRowBytes = 80;  // of the head of a class
 constexpr size_t kRound = 256;      // classes whose pictures are made together
 
-// The candidates of a class: hash of the key, and row.
-struct Candidates {
+// Whether the image is not in its file, hash of the key, and row.
+using Candidate = std::tuple<bool, uint64_t, uint64_t>;
+
+struct Candidates {  // of a class
   uint64_t samples = 0;
-  std::set<std::pair<uint64_t, uint64_t>> least;
+  std::set<Candidate> least;
 };
+
+// How much of the shard's file can be read: of a missing one nothing.
+uint64_t ReadableBytes(const Dataset& dataset, uint32_t shard) {
+  const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(shard);
+  if (!file.ok()) return 0;
+  return (*file)->Size().value_or(0);
+}
 
 std::map<int64_t, Candidates> Choose(const SampleRows& rows, size_t each) {
   std::mutex mutex;
@@ -37,10 +51,18 @@ std::map<int64_t, Candidates> Choose(const SampleRows& rows, size_t each) {
     (void)ForEachShard(dataset, [&](uint32_t shard, const ShardIndex& index) {
       std::map<int64_t, Candidates> found;
       const auto labels = NumbersOf<int64_t>(index, IndexColumn::kLabels);
+      const uint64_t readable = ReadableBytes(dataset, shard);
+      const bool whole = readable == dataset.shards()[shard].bytes;
+      const std::optional<size_t> image = index.FindField(kImageField);
+      const auto gone = [&](uint64_t record) {
+        if (whole || !image || !index.has_field(record, *image)) return false;
+        const Extent extent = index.field(record, *image);
+        return extent.offset + extent.length > readable;
+      };
       for (uint64_t record = 0; record < labels.size(); ++record) {
         Candidates& of_class = found[std::max<int64_t>(-1, labels[record])];
         ++of_class.samples;
-        const std::pair candidate{Xxh3_64(AsBytes(index.key(record))),
+        const Candidate candidate{gone(record), Xxh3_64(AsBytes(index.key(record))),
                                   rows.first(d) + dataset.shards()[shard].first_id + record};
         if (of_class.least.size() == each && (each == 0 || candidate > *of_class.least.rbegin()))
           continue;
@@ -92,7 +114,7 @@ class Sheet {
 
   const SampleRows& rows_;
   const SheetOptions& options_;
-  std::vector<std::vector<std::pair<uint64_t, uint64_t>>> chosen_;  // as sheet_.rows
+  std::vector<std::vector<Candidate>> chosen_;  // as sheet_.rows
   uint64_t used_bytes_ = 0;
   ContactSheet sheet_;
 };
@@ -110,7 +132,7 @@ bool Sheet::AddRound(const std::vector<size_t>& classes, size_t round, uint32_t 
   for (size_t begin = 0; begin < with_sample.size(); begin += kRound) {
     std::vector<uint64_t> which;
     for (size_t i = begin; i < std::min(with_sample.size(), begin + kRound); ++i)
-      which.push_back(chosen_[with_sample[i]][round].second);
+      which.push_back(std::get<2>(chosen_[with_sample[i]][round]));
     for (SheetPicture& picture : MakePictures(rows_, which, side, &mean)) {
       bytes += PageBytes(picture) +
                HtmlEscape(ClassName(rows_.datasets()[0].classes(),

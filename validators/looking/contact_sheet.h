@@ -4,8 +4,9 @@
 //   for (const SheetRow& row : sheet->rows) ...
 //
 // The samples of a class are those whose keys have the least hashes, so the same dataset gives the
-// same sheet. All classes have the same number. If one picture of each does not fit, the pictures
-// are smaller, and if that does not help, the largest and the smallest classes alone have one.
+// same sheet; samples in files that are missing or too short come last. All classes have the same
+// number. If one picture of each does not fit, the pictures are smaller, and if that does not help,
+// the largest and the smallest classes alone have one.
 //
 // Lifetime: owns everything.
 // Thread-safety: works on all cores.

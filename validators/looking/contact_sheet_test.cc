@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "formats/io/bytes.h"
+#include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
 #include "images/codecs/decode.h"
@@ -146,11 +147,30 @@ TEST_F(ContactSheetTest, DamageIsNamed) {
   EXPECT_TRUE(report->damaged);
   EXPECT_NE(report->html.find("id=\"damage\""), std::string::npos);
   EXPECT_NE(report->html.find("<img"), std::string::npos);
-  const absl::StatusOr<DatasetReport> alone =
-      MakeReportOfManifest(*whole.manifest(), "a <shard> is missing", {.name = "x"});
-  ASSERT_TRUE(alone.ok()) << alone.status();
-  EXPECT_TRUE(alone->damaged);
-  EXPECT_NE(alone->html.find("a &lt;shard&gt; is missing"), std::string::npos);
+}
+
+TEST_F(ContactSheetTest, SamplesInFilesThatAreGoneComeLast) {
+  std::vector<TestSample> samples;
+  for (size_t n = 0; n < 12; ++n)
+    samples.push_back(Sample(n, 0, Gray(static_cast<uint8_t>(20 * n), 20, 20)));
+  const Manifest manifest = *Write(samples).manifest();
+  ASSERT_EQ(manifest.shards.size(), 3u);
+  // One is missing, of another only the beginning is there.
+  (void)RemoveFile(folder_ + "/" + manifest.shards[0].name);
+  const std::string cut = folder_ + "/" + manifest.shards[1].name;
+  const std::string bytes = testing::ReadTestFile(cut);
+  testing::WriteTestFile(cut, bytes.substr(0, bytes.size() - 10));
+  std::vector<std::string> damage;
+  const Dataset damaged = *Dataset::OpenDamaged(folder_, damage);
+  ASSERT_EQ(damage.size(), 2u);
+  const SampleRows rows({&damaged, 1});
+  const uint64_t whole = manifest.shards[2].records + manifest.shards[1].records - 1;
+  const ContactSheet some = MakeContactSheet(rows, {.each = whole});
+  EXPECT_EQ(some.not_shown, 0u);
+  EXPECT_EQ(some.rows[0].pictures.size(), whole);
+  const ContactSheet all = MakeContactSheet(rows, {.each = 12});
+  EXPECT_EQ(all.rows[0].pictures.size(), 12u);
+  EXPECT_EQ(all.unread, 12 - whole);
 }
 
 }  // namespace

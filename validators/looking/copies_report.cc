@@ -24,6 +24,14 @@ using nlohmann::json;
 
 using SplitSizes = std::map<std::string_view, uint64_t>;
 
+// What is measured on them is to stay comparable, however large they are.
+bool IsHeldOut(std::string_view split) {
+  for (const std::string_view word : {"val", "valid", "validation", "test", "dev", "eval"}) {
+    if (split == word) return true;
+  }
+  return false;
+}
+
 // Adds the rows of the first dataset that go. `sizes`: of its splits.
 void Leave(const SampleRows& rows, const SplitSizes& sizes, const CopyGroup& group,
            std::set<uint64_t>& out) {
@@ -38,7 +46,7 @@ void Leave(const SampleRows& rows, const SplitSizes& sizes, const CopyGroup& gro
   if (!group.label_conflict && !elsewhere && !own.empty()) {
     const auto order = [&](uint64_t row) {
       const DatasetShard& shard = dataset.shards()[dataset.Locate(row).shard];
-      return std::make_tuple(sizes.at(shard.split), row);
+      return std::make_tuple(!IsHeldOut(shard.split), sizes.at(shard.split), row);
     };
     stays = *std::min_element(own.begin(), own.end(),
                               [&](uint64_t a, uint64_t b) { return order(a) < order(b); });

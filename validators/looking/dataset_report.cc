@@ -14,6 +14,8 @@
 #include "validators/looking/copies_report.h"
 #include "validators/looking/dataset_stats.h"
 #include "validators/looking/html_writer.h"
+#include "validators/looking/report_parts.h"
+#include "validators/looking/report_pictures.h"
 #include "validators/looking/report_sections.h"
 #include "validators/looking/report_style.h"
 
@@ -72,17 +74,36 @@ absl::Status TooLarge(uint64_t bytes, uint64_t most) {
                                                  " of --max-bytes"));
 }
 
+// What is odd about the pictures; nothing if all images were `decoded`, of which there are notes.
+std::vector<StatsNote> NotesOf(const ContactSheet& sheet, bool decoded) {
+  StatsNote broken{.kind = NoteKind::kUndecodableImage}, plain{.kind = NoteKind::kPlainImage};
+  for (const SheetRow& row : sheet.rows) {
+    for (const SheetPicture& picture : row.pictures) {
+      const Thumbnail& thumbnail = picture.thumbnail;
+      if (thumbnail.unread || (!thumbnail.uri.empty() && !thumbnail.plain)) continue;
+      StatsNote& note = thumbnail.uri.empty() ? broken : plain;
+      if (++note.count <= StatsNote::kMostNames) note.names.push_back(Shortened(picture.key, 60));
+    }
+  }
+  std::vector<StatsNote> notes;
+  for (StatsNote* note : {&broken, &plain}) {
+    if (note->count > 0 && !decoded) notes.push_back(std::move(*note));
+  }
+  return notes;
+}
+
 // The page, given what is in it.
 class Report {
  public:
   Report(const Dataset& dataset, const ReportOptions& options, const DatasetStats& stats,
          const CopiesReport* copies)
       : dataset_(dataset), options_(options), stats_(stats), copies_(copies) {
-    before_ = Written([&](HtmlWriter& page) {
+    head_ = Written([&](HtmlWriter& page) {
       WriteHead(page, options.name, stats);
       WriteDamage(page, stats, copies);
       if (options.validation) WriteValidation(page, *options.validation, stats.identity);
-      WriteNotes(page, stats);
+    });
+    numbers_ = Written([&](HtmlWriter& page) {
       WriteClasses(page, stats);
       WriteSizes(page, stats);
     });
@@ -104,15 +125,18 @@ class Report {
     });
   }
   std::string Pictures(const ContactSheet& sheet) const;
-  std::string All(const std::string& pictures, const std::string& copies) const {
-    return Page(options_.name, {before_, pictures, copies, after_});
+  std::string All(const ContactSheet& sheet, const std::string& copies) const {
+    const bool decoded = copies_ != nullptr && options_.near;
+    const std::string notes =
+        Written([&](HtmlWriter& page) { WriteNotes(page, stats_, NotesOf(sheet, decoded)); });
+    return Page(options_.name, {head_, notes, numbers_, Pictures(sheet), copies, after_});
   }
 
   const Dataset& dataset_;
   const ReportOptions& options_;
   const DatasetStats& stats_;
   const CopiesReport* const copies_;  // none if they were not looked for
-  std::string before_, after_;
+  std::string head_, numbers_, after_;
 };
 
 std::string Report::Pictures(const ContactSheet& sheet) const {
@@ -128,7 +152,7 @@ std::string Report::Pictures(const ContactSheet& sheet) const {
 }
 
 absl::StatusOr<DatasetReport> Report::Make() const {
-  std::string bare = All(Pictures({}), Copies(0));
+  std::string bare = All({}, Copies(0));
   if (bare.size() > options_.max_bytes) return TooLarge(bare.size(), options_.max_bytes);
   uint64_t left = options_.max_bytes - bare.size();
   left -= std::min(left, kReserveBytes);
@@ -137,9 +161,10 @@ absl::StatusOr<DatasetReport> Report::Make() const {
   const ContactSheet sheet =
       MakeContactSheet(SampleRows({&dataset_, 1}), {.each = options_.thumbs, .budget_bytes = left});
   const bool damaged =
-      !stats_.not_looked_at.empty() || sheet.unread > 0 ||
+      stats_.damaged() || sheet.unread > 0 ||
       (copies_ != nullptr && (copies_->unread.count > 0 || copies_->near.damaged > 0));
-  std::string html = All(Pictures(sheet), copies);
+  std::string html = All(sheet, copies);
+  if (damaged) RETURN_IF_ERROR(dataset_.CheckNotReplaced());
   // The sizes of pictures are estimates.
   return DatasetReport{html.size() > options_.max_bytes ? std::move(bare) : std::move(html),
                        damaged};
@@ -147,8 +172,10 @@ absl::StatusOr<DatasetReport> Report::Make() const {
 
 absl::StatusOr<DatasetReport> Make(const Dataset& dataset, const ReportOptions& options,
                                    NearProgress& progress, const std::atomic<int>& stop) {
-  ASSIGN_OR_RETURN(const DatasetStats stats,
-                   GatherStats(dataset, {.folder = options.folder, .in_spite_of_damage = true}));
+  ASSIGN_OR_RETURN(DatasetStats stats,
+                   GatherStats(dataset, {.folder = options.folder,
+                                         .in_spite_of_damage = true,
+                                         .damaged_files = options.damaged_files}));
   std::optional<CopiesReport> copies;
   // Copies cannot be found where indexes are missing.
   if (stats.unread_shards == 0) {
@@ -159,6 +186,7 @@ absl::StatusOr<DatasetReport> Make(const Dataset& dataset, const ReportOptions& 
                    progress, stop));
   }
   if (stop.load() != 0) return absl::CancelledError("stopped");
+  if (copies && options.near) AddDecodedNotes(copies->rows, copies->near, stats);
   return Report(dataset, options, stats, copies ? &*copies : nullptr).Make();
 }
 
@@ -175,50 +203,6 @@ bool IsReport(std::string_view beginning) {
     page.Empty("meta", {{"name", "generator"}, {"content", kGenerator}});
   });
   return beginning.substr(0, 1024).find(mark) != beginning.npos;
-}
-
-absl::StatusOr<DatasetReport> MakeReportOfManifest(const Manifest& manifest, const std::string& why,
-                                                   const ReportOptions& options) {
-  DatasetStats stats;
-  stats.format = manifest.format;
-  stats.layout = manifest.layout;
-  stats.identity = IdentityText(manifest.Identity());
-  stats.has_manifest = true;
-  stats.shards = manifest.shards.size();
-  stats.formats = manifest.facts.image_formats;
-  stats.filtered = manifest.counts.filtered;
-  stats.pixel_stats = manifest.facts.pixel_stats;
-  stats.not_looked_at.push_back(why);
-  for (const ManifestShard& shard : manifest.shards) {
-    stats.samples += shard.records;
-    stats.shard_bytes += shard.bytes;
-    auto split = std::find_if(stats.splits.begin(), stats.splits.end(),
-                              [&](const SplitStats& each) { return each.name == shard.split; });
-    if (split == stats.splits.end()) {
-      split = stats.splits.insert(split, SplitStats{});
-      split->name = shard.split;
-      split->min_shard_samples = shard.records;
-      split->min_shard_bytes = shard.bytes;
-    }
-    split->samples += shard.records;
-    split->shard_bytes += shard.bytes;
-    ++split->shards;
-    split->min_shard_samples = std::min(split->min_shard_samples, shard.records);
-    split->max_shard_samples = std::max(split->max_shard_samples, shard.records);
-    split->min_shard_bytes = std::min(split->min_shard_bytes, shard.bytes);
-    split->max_shard_bytes = std::max(split->max_shard_bytes, shard.bytes);
-  }
-  const std::string sections = Written([&](HtmlWriter& page) {
-    WriteHead(page, options.name, stats);
-    WriteDamage(page, stats, nullptr);
-    if (options.validation) WriteValidation(page, *options.validation, stats.identity);
-    WriteNoCopies(page, options.near);
-    WriteShards(page, stats);
-    WriteFacts(page, stats, &manifest);
-  });
-  std::string html = Page(options.name, {sections});
-  if (html.size() > options.max_bytes) return TooLarge(html.size(), options.max_bytes);
-  return DatasetReport{std::move(html), true};
 }
 
 }  // namespace shardpack

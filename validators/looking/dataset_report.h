@@ -10,7 +10,8 @@
 // Lifetime: owns its text.
 // Thread-safety: works on all cores.
 // Errors: those of GatherStats in spite of damage; InvalidArgument, with the bytes that it takes,
-// if the page does not fit even without pictures; Cancelled if `stop` becomes nonzero.
+// if the page does not fit even without pictures; FailedPrecondition if the dataset was replaced
+// meanwhile; Cancelled if `stop` becomes nonzero.
 // Units: bytes.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_DATASET_REPORT_H_
 #define SHARDPACK_VALIDATORS_LOOKING_DATASET_REPORT_H_
@@ -21,9 +22,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "formats/core/manifest.h"
 #include "readers/dataset/dataset.h"
 #include "validators/looking/looking_options.h"
 #include "validators/looking/near_copies.h"
@@ -40,6 +41,7 @@ struct ReportOptions {
   int distance = kNearDistance;
   int jobs = 0;                                    // threads; 0 = the cores this process may use
   std::optional<ValidationFacts> validation = {};  // shown, if given
+  std::vector<std::string> damaged_files = {};     // as Dataset::OpenDamaged found them
 };
 
 struct DatasetReport {
@@ -49,10 +51,6 @@ struct DatasetReport {
 
 absl::StatusOr<DatasetReport> MakeReport(const Dataset& dataset, const ReportOptions& options,
                                          NearProgress& progress, const std::atomic<int>& stop);
-
-// Of a dataset that cannot be opened: what the manifest says, and why.
-absl::StatusOr<DatasetReport> MakeReportOfManifest(const Manifest& manifest, const std::string& why,
-                                                   const ReportOptions& options);
 
 // Whether a file that begins so is such a page. The first 1024 bytes tell.
 bool IsReport(std::string_view beginning);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -12,26 +13,22 @@
 #include <span>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "formats/core/sample.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 #include "images/probe/probe.h"
 #include "validators/looking/exact_copies.h"
+#include "validators/looking/folder_look.h"
 #include "validators/looking/sample_rows.h"
 #include "validators/looking/shard_loop.h"
 
 namespace shardpack {
 namespace {
 
-constexpr size_t kMostFolderNotes = 20;
 constexpr double kUnknown = -1;
 // A larger image is not read for its facts.
 constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
-
-absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
 
 std::string PixelsName(const ImageInfo& info) {
   static constexpr std::array<const char*, 8> kNames = {
@@ -45,14 +42,37 @@ struct LabelCount {
   uint64_t samples = 0, image_bytes = 0;
 };
 
+// How many images, and the first of them.
+struct NamedImages {
+  uint64_t count = 0;
+  std::set<std::pair<uint64_t, std::string>> first;  // row and key
+
+  void Add(uint64_t row, std::string_view key) {
+    ++count;
+    if (key.empty() || (first.size() == StatsNote::kMostNames && row > first.rbegin()->first))
+      return;
+    first.emplace(row, key);
+    Shorten();
+  }
+  void Add(const NamedImages& other) {
+    count += other.count;
+    first.insert(other.first.begin(), other.first.end());
+    Shorten();
+  }
+  void Shorten() {
+    while (first.size() > StatsNote::kMostNames) first.erase(std::prev(first.end()));
+  }
+};
+
 // The sums over the shards of a split, or a part of them.
 struct Sums {
   std::map<int64_t, LabelCount> labels;  // -1: none
   std::map<std::string, FieldStats> fields;
   std::map<std::pair<ImageFormat, uint32_t>, std::pair<ImageInfo, uint64_t>> kinds;
   uint64_t without_facts = 0;
-  uint64_t progressive = 0, animated = 0, alpha = 0, turned = 0, truncated = 0;
-  std::map<std::pair<int64_t, uint32_t>, uint64_t> misplaced;  // label, and class of the folder
+  uint64_t progressive = 0, animated = 0, alpha = 0, turned = 0;
+  NamedImages unknown, empty, truncated, tiny;
+  FolderCounts folders;
 
   void Add(const Sums& other) {
     for (const auto& [label, count] : other.labels) {
@@ -67,30 +87,29 @@ struct Sums {
       kinds[kind].first = count.first;
       kinds[kind].second += count.second;
     }
-    for (const auto& [pair, count] : other.misplaced) misplaced[pair] += count;
+    folders.Add(other.folders);
     without_facts += other.without_facts;
+    unknown.Add(other.unknown);
+    empty.Add(other.empty);
+    truncated.Add(other.truncated);
+    tiny.Add(other.tiny);
     progressive += other.progressive;
     animated += other.animated;
     alpha += other.alpha;
     turned += other.turned;
-    truncated += other.truncated;
   }
   void AddImage(const ImageInfo& info) {
     progressive += info.progressive() ? 1 : 0;
     animated += info.animated() ? 1 : 0;
     alpha += info.alpha() ? 1 : 0;
     turned += info.orientation > 1 ? 1 : 0;
-    truncated += info.truncated() ? 1 : 0;
   }
 };
 
 class Gathering {
  public:
   Gathering(const Dataset& dataset, const StatsOptions& options)
-      : dataset_(dataset), options_(options) {
-    const std::span<const std::string> classes = dataset.classes();
-    for (size_t n = 0; n < classes.size(); ++n)
-      class_of_folder_.emplace(View(classes[n]), static_cast<uint32_t>(n));
+      : dataset_(dataset), options_(options), folders_(dataset.classes()) {
     for (std::vector<double>* values : {&widths_, &heights_, &aspects_, &bytes_})
       values->assign(dataset.size(), kUnknown);
   }
@@ -104,8 +123,6 @@ class Gathering {
   void LookAtLabels(const ShardIndex& index, std::optional<size_t> image, Sums& sums) const;
   void LookAtImages(uint32_t shard, const ShardIndex& index, std::optional<size_t> image,
                     Sums& sums);
-  void LookAtFolders(const ShardIndex& index, Sums& sums) const;
-  std::vector<uint32_t> ClassesInPath(std::string_view folder) const;
   // Of a shard without facts.
   ImageInfo ReadFacts(uint32_t shard, const ShardIndex& index, uint64_t record, size_t field,
                       std::vector<std::byte>& bytes) const;
@@ -117,12 +134,11 @@ class Gathering {
   absl::Status FillFromManifest();
   void AddNotes();
   void AddClassNotes();
-  void AddFolderNotes();
   absl::Status Excuse(absl::Status status);
 
   const Dataset& dataset_;
   const StatsOptions& options_;
-  absl::flat_hash_map<absl::string_view, uint32_t> class_of_folder_;
+  const FolderLook folders_;
   std::vector<double> widths_, heights_, aspects_, bytes_;  // by id
   std::mutex mutex_;
   std::vector<Sums> splits_;  // as stats_.splits
@@ -202,8 +218,10 @@ ImageInfo Gathering::ReadFacts(uint32_t shard, const ShardIndex& index, uint64_t
   if (length > kMaxFileBytes) return {};
   bytes.resize(length);
   if (!dataset_.ReadField({shard, record}, field, bytes).ok()) return {};
-  return ProbeImage(bytes, {.level = ProbeLevel::kHeader,
-                            .max_pixels = std::numeric_limits<uint64_t>::max()})
+  // The bytes are here, so that it costs little to see whether they end too early.
+  return ProbeImage(bytes, {.level = ProbeLevel::kStructure,
+                            .max_pixels = std::numeric_limits<uint64_t>::max(),
+                            .allow_truncated = true})
       .info;
 }
 
@@ -228,8 +246,14 @@ void Gathering::LookAtImages(uint32_t shard, const ShardIndex& index, std::optio
       info = ReadFacts(shard, index, record, *image, bytes);
     if (!there || info.width == 0 || info.height == 0) {
       ++sums.without_facts;
+      if (there && lengths[record] == 0) sums.empty.Add(first + record, index.key(record));
+      if (there && lengths[record] > 0 && info.format == ImageFormat::kUnknown)
+        sums.unknown.Add(first + record, index.key(record));
       continue;
     }
+    if (info.truncated()) sums.truncated.Add(first + record, index.key(record));
+    if (uint64_t{info.width} * info.height < kTinyPixels)
+      sums.tiny.Add(first + record, index.key(record));
     widths_[first + record] = info.width;
     heights_[first + record] = info.height;
     aspects_[first + record] = static_cast<double>(info.width) / info.height;
@@ -246,45 +270,13 @@ void Gathering::LookAtImages(uint32_t shard, const ShardIndex& index, std::optio
   }
 }
 
-std::vector<uint32_t> Gathering::ClassesInPath(std::string_view folder) const {
-  std::vector<uint32_t> found;
-  while (!folder.empty()) {
-    const size_t end = std::min(folder.find('/'), folder.size());
-    const auto known = class_of_folder_.find(View(folder.substr(0, end)));
-    if (known != class_of_folder_.end()) found.push_back(known->second);
-    folder.remove_prefix(std::min(end + 1, folder.size()));
-  }
-  // dog/dog/1.jpg lies in one class's folder, not in two.
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
-}
-
-void Gathering::LookAtFolders(const ShardIndex& index, Sums& sums) const {
-  if (class_of_folder_.empty()) return;
-  const auto labels = NumbersOf<int64_t>(index, IndexColumn::kLabels);
-  absl::flat_hash_map<absl::string_view, std::vector<uint32_t>> known;
-  for (uint64_t record = 0; record < labels.size(); ++record) {
-    if (labels[record] < 0) continue;
-    const std::string_view path = index.source_path(record);
-    const size_t slash = path.rfind('/');
-    if (slash == path.npos) continue;
-    const std::string_view folder = path.substr(0, slash);
-    auto [place, added] = known.try_emplace(View(folder));
-    if (added) place->second = ClassesInPath(folder);
-    for (const uint32_t other : place->second) {
-      if (other != labels[record]) ++sums.misplaced[{labels[record], other}];
-    }
-  }
-}
-
 void Gathering::LookAtShard(uint32_t shard, const ShardIndex& index) {
   Sums sums;
   const std::optional<size_t> image = index.FindField(kImageField);
   LookAtFields(index, sums);
   LookAtLabels(index, image, sums);
   LookAtImages(shard, index, image, sums);
-  LookAtFolders(index, sums);
+  sums.folders = folders_.Count(index);
   const std::lock_guard lock(mutex_);
   splits_[split_of_shard_[shard]].Add(sums);
 }
@@ -355,7 +347,7 @@ void Gathering::FillImages() {
   stats_.animated = total_.animated;
   stats_.alpha = total_.alpha;
   stats_.turned = total_.turned;
-  stats_.truncated = total_.truncated;
+  stats_.truncated = total_.truncated.count;
 }
 
 void Gathering::FillFields() {
@@ -422,27 +414,12 @@ void Gathering::AddClassNotes() {
   add(NoteKind::kSingleSampleClass, "", [](const ClassStats& each) { return each.samples == 1; });
 }
 
-// A class whose samples all lie below another's folder is made that way.
-void Gathering::AddFolderNotes() {
-  std::vector<StatsNote> found;
-  const std::span<const std::string> names = dataset_.classes();
-  for (const auto& [pair, count] : total_.misplaced) {
-    const auto label = static_cast<size_t>(pair.first);
-    if (label >= names.size() || 2 * count >= stats_.classes[label].samples) continue;
-    found.push_back({.kind = NoteKind::kMisplacedFolder,
-                     .count = count,
-                     .names = {names[label], names[pair.second]}});
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const StatsNote& a, const StatsNote& b) { return a.count > b.count; });
-  found.resize(std::min(found.size(), kMostFolderNotes));
-  for (StatsNote& note : found) stats_.notes.push_back(std::move(note));
-}
-
 void Gathering::AddNotes() {
   // What is missing may be in a shard that could not be read.
   if (stats_.unread_shards > 0) return;
-  AddFolderNotes();
+  std::vector<uint64_t> samples;
+  for (const ClassStats& each : stats_.classes) samples.push_back(each.samples);
+  folders_.AddNotes(total_.folders, samples, stats_.notes);
   AddClassNotes();
   const uint64_t unlabelled = stats_.unlabelled.samples;
   // Splits without any label are meant so, as those of a challenge.
@@ -453,6 +430,16 @@ void Gathering::AddNotes() {
   }
   if (unlabelled > expected)
     stats_.notes.push_back({.kind = NoteKind::kUnlabelled, .count = unlabelled - expected});
+  const auto images = [&](NoteKind kind, const NamedImages& found) {
+    if (found.count == 0) return;
+    StatsNote note{.kind = kind, .count = found.count};
+    for (const auto& [row, key] : found.first) note.names.push_back(key);
+    stats_.notes.push_back(std::move(note));
+  };
+  images(NoteKind::kUnknownImage, total_.unknown);
+  images(NoteKind::kEmptyImage, total_.empty);
+  images(NoteKind::kTruncatedImage, total_.truncated);
+  images(NoteKind::kTinyImage, total_.tiny);
   for (const FieldStats& field : stats_.fields) {
     if (field.samples < stats_.samples) {
       stats_.notes.push_back({.kind = NoteKind::kPartialField,
@@ -475,10 +462,27 @@ absl::StatusOr<DatasetStats> Gathering::Run() {
   RETURN_IF_ERROR(FillCopies());
   FillImages();
   AddNotes();
+  stats_.damaged_files = options_.damaged_files;
+  if (stats_.damaged()) RETURN_IF_ERROR(dataset_.CheckNotReplaced());
   return std::move(stats_);
 }
 
 }  // namespace
+
+void AddDecodedNotes(const SampleRows& rows, const NearCopies& decoded, DatasetStats& stats) {
+  const auto add = [&](NoteKind kind, uint64_t count, const std::vector<uint64_t>& first) {
+    if (count == 0) return;
+    StatsNote note{.kind = kind, .count = count};
+    for (const uint64_t row : first) {
+      const absl::StatusOr<RowFacts> facts = rows.Facts(row);
+      if (facts.ok() && !facts->key.empty()) note.names.push_back(facts->key);
+    }
+    stats.notes.push_back(std::move(note));
+  };
+  add(NoteKind::kUndecodableImage, decoded.unread.count - decoded.damaged,
+      decoded.first_undecodable);
+  add(NoteKind::kPlainImage, decoded.flat, decoded.first_flat);
+}
 
 absl::StatusOr<DatasetStats> GatherStats(const Dataset& dataset, const StatsOptions& options) {
   if (dataset.is_selection())

@@ -5,11 +5,12 @@
 //   bool suspicious = !stats->notes.empty();
 //
 // Comes from manifest and indexes alone; of third-party shards, whose indexes hold no facts about
-// images, the headers of all images are read.
+// images, all images are read, though not decoded.
 //
 // Lifetime: owns everything.
 // Thread-safety: any thread; works on all cores.
-// Errors: DataLoss for a damaged index, naming it; I/O errors.
+// Errors: DataLoss for a damaged index, naming it; FailedPrecondition if the dataset was replaced
+// meanwhile; I/O errors.
 // Memory: 48 bytes a sample.
 // Units: bytes; pixels as stored, before the EXIF orientation is applied.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_DATASET_STATS_H_
@@ -24,6 +25,8 @@
 #include "absl/status/statusor.h"
 #include "readers/dataset/dataset.h"
 #include "validators/looking/distribution.h"
+#include "validators/looking/near_copies.h"
+#include "validators/looking/sample_rows.h"
 #include "validators/looking/skipped_list.h"
 #include "validators/looking/stats_notes.h"
 
@@ -72,11 +75,15 @@ struct DatasetStats {
   SkippedList skipped;
   std::map<std::string, std::string> pixel_stats;  // "mean", "std", if they were computed
   std::vector<StatsNote> notes;
+  // Files that are missing or have another size. What the indexes say of them is in the numbers.
+  std::vector<std::string> damaged_files;
   // What is not in these numbers: parts that could not be read.
   std::vector<std::string> not_looked_at;
   // Of them, shards. Unless 0 there are no notes, and copies are not counted: both are about all
   // samples.
   uint64_t unread_shards = 0;
+
+  bool damaged() const { return !damaged_files.empty() || !not_looked_at.empty(); }
 };
 
 struct StatsOptions {
@@ -84,9 +91,13 @@ struct StatsOptions {
   std::string folder = {};
   // Damaged indexes and lists are named in not_looked_at, instead of being an error.
   bool in_spite_of_damage = false;
+  std::vector<std::string> damaged_files = {};  // as Dataset::OpenDamaged found them
 };
 
 absl::StatusOr<DatasetStats> GatherStats(const Dataset& dataset, const StatsOptions& options);
+
+// Notes of what was found when all images were decoded.
+void AddDecodedNotes(const SampleRows& rows, const NearCopies& decoded, DatasetStats& stats);
 
 std::string ToJson(const DatasetStats& stats);  // one object, one newline
 

@@ -163,6 +163,65 @@ TEST_F(DatasetStatsTest, SamplesBelowTwoFoldersOfOneClassCountOnce) {
   EXPECT_EQ(Find(*stats, NoteKind::kMisplacedFolder)->count, 1u);
 }
 
+TEST_F(DatasetStatsTest, AWholeClassFolderInAnotherOne) {
+  std::vector<TestSample> samples;
+  // More cats in dog/cat than there are dogs; val still has its folder of cats.
+  for (int i = 0; i < 4; ++i)
+    samples.push_back(Sample("m" + std::to_string(i), 1, "m" + std::to_string(i),
+                             "train/dog/cat/" + std::to_string(i) + ".jpg"));
+  samples.push_back(Sample("d", 1, "d", "train/dog/d.jpg"));
+  samples.push_back(Sample("c", 0, "c", "val/cat/c.jpg"));
+  const absl::StatusOr<DatasetStats> stats = GatherStats(Write(samples, 1, 1), {});
+  ASSERT_TRUE(stats.ok()) << stats.status();
+  const StatsNote* const note = Find(*stats, NoteKind::kMisplacedFolder);
+  ASSERT_NE(note, nullptr);
+  EXPECT_EQ(note->count, 4u);
+  EXPECT_EQ(note->names, (std::vector<std::string>{"dog", "cat"}));
+}
+
+TEST_F(DatasetStatsTest, AFolderBelowAClassWhereOthersHaveNone) {
+  const auto note_of = [&](const std::vector<std::pair<int64_t, std::string>>& paths) {
+    std::vector<TestSample> samples;
+    for (const auto& [label, path] : paths) samples.push_back(Sample(path, label, path, path));
+    const absl::StatusOr<DatasetStats> stats = GatherStats(Write(samples, 2, 2), {});
+    EXPECT_TRUE(stats.ok()) << stats.status();
+    const StatsNote* const note = Find(*stats, NoteKind::kDeeperFolder);
+    return note == nullptr ? "" : NoteText(*note, [](auto text) { return std::string(text); });
+  };
+  EXPECT_EQ(note_of({{0, "cat/1.jpg"},
+                     {0, "cat/2.jpg"},
+                     {1, "dog/1.jpg"},
+                     {1, "dog/owl/1.jpg"},
+                     {1, "dog/fish/1.jpg"}}),
+            "2 samples of class dog lie in a folder below it, such as fish, others directly in it");
+  // Most lie deeper: so they are meant.
+  EXPECT_EQ(note_of({{0, "cat/a/1.jpg"}, {0, "cat/b/2.jpg"}, {1, "dog/a/1.jpg"}, {1, "dog/1.jpg"}}),
+            "");
+  // All of a class do.
+  EXPECT_EQ(note_of({{0, "cat/1.jpg"}, {0, "cat/2.jpg"}, {1, "dog/a/1.jpg"}}), "");
+  // Without a source path the key is one.
+  std::vector<TestSample> keys;
+  for (const char* key : {"cat/1", "cat/2", "dog/1", "dog/x/2"})
+    keys.push_back(Sample(key, key[0] == 'd' ? 1 : 0, key, ""));
+  EXPECT_NE(Find(*GatherStats(Write(keys, 1, 1), {}), NoteKind::kDeeperFolder), nullptr);
+}
+
+TEST_F(DatasetStatsTest, ImagesOfHardlyAPixel) {
+  const auto sized = [](uint32_t width, uint32_t height) {
+    return ImageInfo{.width = width, .height = height, .format = ImageFormat::kPng};
+  };
+  const Dataset dataset = Write({Sample("dot", 0, "1", "cat/dot.png", sized(1, 1)),
+                                 Sample("line", 0, "2", "cat/line.png", sized(15, 1)),
+                                 Sample("small", 1, "3", "dog/small.png", sized(4, 4)),
+                                 Sample("long", 1, "4", "dog/long.png", sized(1, 60000))},
+                                2, 2);
+  const absl::StatusOr<DatasetStats> stats = GatherStats(dataset, {});
+  const StatsNote* const note = Find(*stats, NoteKind::kTinyImage);
+  ASSERT_NE(note, nullptr);
+  EXPECT_EQ(note->count, 2u);
+  EXPECT_EQ(note->names, (std::vector<std::string>{"dot", "line"}));
+}
+
 TEST_F(DatasetStatsTest, JsonHasTheSameNumbers) {
   TestSample odd = Sample("a\xFF", 0, "1", "cat/a.jpg");
   const Dataset dataset = Write({odd, Sample("b", 1, "22", "dog/b.jpg")}, 1, 1, {"<b>\xFE"});
@@ -215,6 +274,11 @@ TEST_F(DatasetStatsTest, DamageIsAnErrorOrNamed) {
   // Neither an empty class nor one of a single sample: nobody knows.
   EXPECT_EQ(stats->unread_shards, 1u);
   EXPECT_TRUE(stats->notes.empty());
+  EXPECT_TRUE(stats->damaged());
+  const nlohmann::json json = nlohmann::json::parse(ToJson(*stats));
+  EXPECT_EQ(json["damaged"], true);
+  EXPECT_EQ(json["not_looked_at"].size(), 2u);
+  EXPECT_TRUE(json["damaged_files"].empty());
 }
 
 TEST_F(DatasetStatsTest, CopiesAreCountedThoughTheSkippedListIsDamaged) {

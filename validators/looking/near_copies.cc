@@ -67,7 +67,7 @@ class Hashing {
     PerceptualHasher hasher;
     std::vector<std::byte> bytes;
     std::vector<Entry> entries;
-    uint64_t flat = 0;
+    std::vector<uint64_t> flat, undecodable;  // rows
   };
   void HashRow(uint64_t row, Worker& worker);
   void Failed(uint64_t row, const RowFacts& facts, const absl::Status& status);
@@ -98,8 +98,10 @@ void Hashing::HashRow(uint64_t row, Worker& worker) {
   ++progress_.done;
   if (!facts.ok()) return Failed(row, {}, facts.status());
   if (!facts->field) return;
-  if (facts->bytes > kMaxFileBytes)
+  if (facts->bytes > kMaxFileBytes) {
+    worker.undecodable.push_back(row);
     return Failed(row, *facts, absl::ResourceExhaustedError("more than 256 MiB"));
+  }
   worker.bytes.resize(facts->bytes);
   const absl::Status read =
       rows_.datasets()[facts->dataset].ReadField(facts->at, *facts->field, worker.bytes);
@@ -111,12 +113,21 @@ void Hashing::HashRow(uint64_t row, Worker& worker) {
   }
   progress_.bytes += facts->bytes;
   const absl::StatusOr<ImageHash> hash = worker.hasher.Hash(worker.bytes, facts->image);
-  if (!hash.ok()) return Failed(row, *facts, hash.status());
+  if (!hash.ok()) {
+    worker.undecodable.push_back(row);
+    return Failed(row, *facts, hash.status());
+  }
   if (hash->flat) {
-    ++worker.flat;
+    worker.flat.push_back(row);
   } else {
     worker.entries.push_back({hash->value, row});
   }
+}
+
+void AddFirst(const std::vector<uint64_t>& rows, std::vector<uint64_t>& first) {
+  first.insert(first.end(), rows.begin(), rows.end());
+  std::sort(first.begin(), first.end());
+  first.resize(std::min(first.size(), NearCopies::kMostRows));
 }
 
 absl::StatusOr<std::vector<Entry>> Hashing::Run() {
@@ -139,7 +150,9 @@ absl::StatusOr<std::vector<Entry>> Hashing::Run() {
   for (Worker& worker : workers) {
     entries.insert(entries.end(), worker.entries.begin(), worker.entries.end());
     std::vector<Entry>().swap(worker.entries);
-    result_.flat += worker.flat;
+    result_.flat += worker.flat.size();
+    AddFirst(worker.flat, result_.first_flat);
+    AddFirst(worker.undecodable, result_.first_undecodable);
   }
   result_.hashed = entries.size();
   tbb::parallel_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {

@@ -18,6 +18,7 @@
 #define SHARDPACK_VALIDATORS_LOOKING_NEAR_COPIES_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct NearCopies {
   uint64_t flat = 0;     // left out, because nearly all pixels are the same
   UnreadSamples unread;  // cannot be read or decoded
   uint64_t damaged = 0;  // of `unread`: cannot be read
+  // Rows, ascending, at most kMostRows.
+  std::vector<uint64_t> first_flat, first_undecodable;
+  static constexpr size_t kMostRows = 5;
 };
 
 absl::StatusOr<NearCopies> FindNearCopies(const SampleRows& rows, const NearOptions& options,

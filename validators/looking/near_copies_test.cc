@@ -13,6 +13,7 @@
 #include "formats/testing/datasets/toy_format.h"
 #include "images/codecs/encode.h"
 #include "validators/looking/copies_report.h"
+#include "validators/looking/dataset_stats.h"
 #include "validators/looking/perceptual_hash.h"
 
 namespace shardpack {
@@ -149,21 +150,49 @@ TEST_F(NearCopiesTest, GroupsWhatLooksAlike) {
   EXPECT_EQ(json["undecodable"]["count"], 1);
 }
 
-TEST_F(NearCopiesTest, TheSmallestSplitKeepsItsSamples) {
+TEST_F(NearCopiesTest, WhatIsHeldOutKeepsItsSamplesElseTheSmallestSplit) {
   const std::string folder = testing::MakeTestFolder("near-splits");
-  Manifest manifest =
-      testing::WriteTestDataset(folder, testing::ToyFormat(),
-                                {.shards = 2,
-                                 .samples = {Sample("0", 0, "same"), Sample("1", 0, "x"),
-                                             Sample("2", 0, "y"), Sample("3", 0, "same")}});
-  manifest.shards[1].split = "val";
-  manifest.shards[1].records = 2;
-  manifest.splits = {{"train", 2}, {"val", 2}};
-  testing::Reseal(folder, manifest);
-  const Dataset even = *Dataset::Open(folder);
+  // Records 0 and 3 are equal; `second` is the split of the shard of the latter.
+  const auto left_out = [&](const std::string& second, size_t more) {
+    std::vector<TestSample> samples = {Sample("0", 0, "same"), Sample("1", 0, "x"),
+                                       Sample("2", 0, "y"), Sample("3", 0, "same")};
+    for (size_t n = 0; n < more; ++n)
+      samples.push_back(Sample("more" + std::to_string(n), 0, "more" + std::to_string(n)));
+    Manifest manifest = testing::WriteTestDataset(folder, testing::ToyFormat(),
+                                                  {.shards = 2, .samples = std::move(samples)});
+    EXPECT_LE(manifest.shards[0].records, 3u);
+    manifest.shards[1].split = second;
+    manifest.splits = {{"train", manifest.shards[0].records}, {second, manifest.shards[1].records}};
+    testing::Reseal(folder, manifest);
+    const Dataset dataset = *Dataset::Open(folder);
+    return *KeysToLeaveOut(*FindCopies({&dataset, 1}, {}, progress_, stop_));
+  };
   // Of splits of one size the first row stays.
-  EXPECT_EQ(*KeysToLeaveOut(*FindCopies({&even, 1}, {}, progress_, stop_)),
-            std::vector<std::string>{"3"});
+  EXPECT_EQ(left_out("more", 0), std::vector<std::string>{"3"});
+  EXPECT_EQ(left_out("val", 0), std::vector<std::string>{"0"});
+  EXPECT_EQ(left_out("validate", 0), std::vector<std::string>{"3"});
+  for (const char* name : {"valid", "validation", "test", "dev", "eval"})
+    EXPECT_EQ(left_out(name, 1), std::vector<std::string>{"0"}) << name;
+}
+
+TEST_F(NearCopiesTest, NotesOfWhatWasDecoded) {
+  std::vector<uint8_t> white(size_t{64} * 64 * 3, 255);
+  ImageEncoder encoder;
+  const auto flat = *encoder.Encode({white.data(), 64, 64, 3, 64 * 3}, {});
+  const std::string flat_image(reinterpret_cast<const char*>(flat.data()), flat.size());
+  std::vector<TestSample> samples = {Sample("good", 0, Picture(1, 100, 100, 90)),
+                                     Sample("bad", 0, "cannot be decoded")};
+  for (int n = 0; n < 7; ++n) samples.push_back(Sample("flat" + std::to_string(n), 0, flat_image));
+  const Dataset dataset = Write("notes", samples, 3);
+  const SampleRows rows({&dataset, 1});
+  DatasetStats stats;
+  AddDecodedNotes(rows, *FindNearCopies(rows, {.distance = 0}, progress_, stop_), stats);
+  ASSERT_EQ(stats.notes.size(), 2u);
+  const auto text = [&](size_t n) {
+    return NoteText(stats.notes[n], [](std::string_view name) { return std::string(name); });
+  };
+  EXPECT_EQ(text(0), "1 image does not decode: bad");
+  EXPECT_EQ(text(1), "7 images are of nearly one color: flat0, flat1, flat2, flat3, flat4, ...");
 }
 
 TEST_F(NearCopiesTest, AStopEndsIt) {

@@ -1,15 +1,12 @@
 #include "validators/looking/report_sections.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <utility>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "formats/core/class_name.h"
-#include "formats/io/escape.h"
+#include "validators/looking/report_parts.h"
 #include "validators/looking/svg_charts.h"
 
 namespace shardpack::report_sections {
@@ -18,47 +15,7 @@ namespace {
 using absl::StrCat;
 
 constexpr size_t kShownClasses = 100, kShownSplits = 8, kShownRows = 50, kLongestMessage = 600;
-constexpr size_t kShownReasons = 20, kShownGroups = 12, kShownInGroup = 6;
-constexpr uint32_t kCopySide = 96;
-
-std::string NamedOr(std::string_view name, const char* otherwise) {
-  return name.empty() ? otherwise : Shortened(name);
-}
-
-// A table that scrolls by itself on narrow screens, and by keyboard. Closed by two Close().
-void OpenTable(HtmlWriter& page, const std::string& label, bool words = false) {
-  page.Open("div",
-            {{"class", "scroll"}, {"tabindex", "0"}, {"role", "region"}, {"aria-label", label}});
-  page.Open("table", {{"class", words ? "words" : "numbers"}});
-}
-
-void CloseTable(HtmlWriter& page) {
-  page.Close();
-  page.Close();
-  page.NewLine();
-}
-
-void WriteHeads(HtmlWriter& page, const std::vector<std::string>& heads) {
-  page.Open("tr");
-  for (const std::string& head : heads) page.Element("th", head, {{"scope", "col"}});
-  page.Close();
-}
-
-void WriteRow(HtmlWriter& page, const std::vector<std::string>& cells) {
-  page.Open("tr");
-  for (const std::string& cell : cells) page.Element("td", cell);
-  page.Close();
-}
-
-void OpenSection(HtmlWriter& page, const char* id, const char* title) {
-  page.Open("section", {{"id", id}, {"aria-labelledby", StrCat(id, "-title")}});
-  page.Element("h2", title, {{"id", StrCat(id, "-title")}});
-}
-
-void CloseSection(HtmlWriter& page) {
-  page.Close();
-  page.NewLine();
-}
+constexpr size_t kShownReasons = 20;
 
 // The classes that have a row: all, or the largest and all small ones as far as there is room.
 std::vector<const ClassStats*> ShownClasses(const DatasetStats& stats) {
@@ -98,11 +55,6 @@ std::string RangeOf(uint64_t low, uint64_t high, std::string (*format)(uint64_t)
   return low == high ? format(low) : StrCat(format(low), " to ", format(high));
 }
 
-// "1 group", "2,000 groups".
-std::string Counted(uint64_t groups) {
-  return StrCat(Whole(groups), groups == 1 ? " group" : " groups");
-}
-
 template <typename Map>
 std::string Listed(const Map& counts) {
   std::string text;
@@ -113,11 +65,6 @@ std::string Listed(const Map& counts) {
     absl::StrAppend(&text, text.empty() ? "" : "; ", Whole(count), " ", Shortened(name));
   }
   return text;
-}
-
-// "and 3 more fields", if fewer are shown than there are.
-void WriteRest(HtmlWriter& page, size_t all, size_t shown, const char* what) {
-  if (all > shown) page.Element("p", StrCat("and ", Whole(all - shown), " more", what));
 }
 
 // `all`: how many there are, of which messages tell about the first ones.
@@ -131,74 +78,7 @@ void WriteMessages(HtmlWriter& page, const std::string& head,
   WriteRest(page, all, shown, "");
 }
 
-// Whether it fits.
-bool WriteGroup(HtmlWriter& out, const CopiesReport& copies, const CopyGroup& group,
-                const std::vector<int>* distances, uint64_t* budget_bytes) {
-  std::vector<uint64_t> which(
-      group.rows.begin(),
-      group.rows.begin() + static_cast<ptrdiff_t>(std::min(kShownInGroup, group.rows.size())));
-  std::vector<SheetPicture> pictures = MakePictures(copies.rows, which, kCopySide, nullptr);
-  HtmlWriter page;
-  page.Open("div", {{"class", "group"}});
-  page.Element(
-      "p", StrCat(distances == nullptr ? "Equal byte for byte" : "Look alike",
-                  group.label_conflict ? ", label conflict" : "", group.leak ? ", leakage" : ""));
-  page.Open("div", {{"class", "pictures"}});
-  for (size_t i = 0; i < pictures.size(); ++i) {
-    const absl::StatusOr<RowFacts> facts = copies.rows.Facts(pictures[i].row);
-    if (!facts.ok()) continue;
-    const std::string name = facts->label < 0 ? "no label" : Shortened(facts->class_name);
-    page.Open("figure");
-    WritePicture(page, pictures[i], name);
-    page.Element(
-        "figcaption",
-        StrCat(NamedOr(facts->split, ""), facts->split.empty() ? "" : ", ", name, ": ",
-               Shortened(facts->key),
-               distances != nullptr && i > 0 ? StrCat(" (distance ", (*distances)[i], ")") : ""));
-    page.Close();
-  }
-  page.Close();
-  if (group.rows.size() > which.size())
-    page.Element("p", StrCat("and ", Whole(group.rows.size() - which.size()), " more"));
-  page.Close();
-  page.NewLine();
-  if (page.size() > *budget_bytes) return false;
-  *budget_bytes -= page.size();
-  out.Append(std::move(page));
-  return true;
-}
-
 }  // namespace
-
-std::string Whole(uint64_t number) {
-  std::string digits = StrCat(number);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
-  return digits;
-}
-
-std::string ByteSize(uint64_t bytes) {
-  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-  double value = static_cast<double>(bytes);
-  size_t unit = 0;
-  // 999.5 would be printed as 1000.
-  for (; value >= 999.5 && unit + 1 < std::size(kUnits); ++unit) value /= 1000;
-  if (unit == 0) return StrCat(bytes, " B");
-  return absl::StrFormat(value < 9.995   ? "%.2f %s"
-                         : value < 99.95 ? "%.1f %s"
-                                         : "%.0f %s",
-                         value, kUnits[unit]);
-}
-
-std::string Shortened(std::string_view name, size_t longest) {
-  if (name.size() <= longest) return std::string(name);
-  size_t end = 0;
-  while (true) {
-    const size_t length = std::max<size_t>(1, Utf8SequenceLength(name.substr(end)));
-    if (end + length > longest) break;
-    end += length;
-  }
-  return StrCat(std::string(name.substr(0, end)), " ... (", name.size(), " bytes)");
-}
 
 void WriteHead(HtmlWriter& page, const std::string& name, const DatasetStats& stats) {
   page.Open("header");
@@ -219,8 +99,14 @@ void WriteHead(HtmlWriter& page, const std::string& name, const DatasetStats& st
 void WriteDamage(HtmlWriter& page, const DatasetStats& stats, const CopiesReport* copies) {
   const bool unread = copies != nullptr && copies->unread.count > 0;
   const bool near_damaged = copies != nullptr && copies->near.damaged > 0;
-  if (stats.not_looked_at.empty() && !unread && !near_damaged) return;
+  if (!stats.damaged() && !unread && !near_damaged) return;
   OpenSection(page, "damage", "Damage");
+  if (!stats.damaged_files.empty())
+    WriteMessages(
+        page,
+        "Files of this dataset are missing, or have another size. What their indexes say "
+        "is in the numbers, as far as these can be read; images that are gone are not shown:",
+        stats.damaged_files, stats.damaged_files.size());
   if (!stats.not_looked_at.empty())
     WriteMessages(
         page,
@@ -269,22 +155,26 @@ void WriteValidation(HtmlWriter& page, const ValidationFacts& facts, const std::
   CloseSection(page);
 }
 
-void WriteNotes(HtmlWriter& page, const DatasetStats& stats) {
+void WriteNotes(HtmlWriter& page, const DatasetStats& stats,
+                const std::vector<StatsNote>& of_pictures) {
+  const auto short_name = [](std::string_view name) { return Shortened(name); };
   OpenSection(page, "notes", "Worth a look");
   if (stats.unread_shards > 0) {
     page.Element("p",
                  StrCat("Classes, folders, fields and copies were not looked at: ",
                         Whole(stats.unread_shards), " of ", Whole(stats.shards),
                         " shards could not be read, and what seems to be missing may be there."));
-  } else if (stats.notes.empty()) {
+  }
+  if (stats.unread_shards == 0 && stats.notes.empty() && of_pictures.empty()) {
     page.Element("p",
                  "Nothing suspicious was found: no class without samples, no copies, no folder "
                  "of another class.");
-  } else {
+  } else if (!stats.notes.empty() || !of_pictures.empty()) {
     page.Open("ul");
     for (size_t i = 0; i < std::min(kShownRows, stats.notes.size()); ++i)
-      page.Element("li",
-                   NoteText(stats.notes[i], [](std::string_view name) { return Shortened(name); }));
+      page.Element("li", NoteText(stats.notes[i], short_name));
+    for (const StatsNote& note : of_pictures)
+      page.Element("li", absl::StrCat("Of the pictures below, ", NoteText(note, short_name)));
     page.Close();
     WriteRest(page, stats.notes.size(), kShownRows, "; pack stats has all of them");
   }
@@ -335,64 +225,6 @@ void WriteSizes(HtmlWriter& page, const DatasetStats& stats) {
   WriteHistogram(page, {"Aspect ratio", ""}, stats.aspect, fraction);
   WriteHistogram(page, {"Size of the file", ""}, stats.bytes, bytes);
   page.Close();
-  CloseSection(page);
-}
-
-void WritePicture(HtmlWriter& page, const SheetPicture& picture, const std::string& of_class) {
-  const std::string name = StrCat(Shortened(picture.key), ", ", of_class);
-  if (picture.thumbnail.uri.empty()) {
-    page.Element(
-        "span",
-        StrCat(Shortened(picture.key), " cannot be shown: ", Shortened(picture.thumbnail.why_none)),
-        {{"class", "none"}});
-    return;
-  }
-  page.Empty("img", {{"src", picture.thumbnail.uri},
-                     {"alt", name},
-                     {"width", StrCat(picture.thumbnail.width)},
-                     {"height", StrCat(picture.thumbnail.height)}});
-}
-
-void WriteSheet(HtmlWriter& page, const ContactSheet& sheet, const Thumbnail& mean,
-                const std::vector<std::string>& classes) {
-  if (sheet.rows.empty() || sheet.each == 0) return;
-  OpenSection(page, "pictures", "Pictures");
-  page.Element(
-      "p",
-      StrCat("At most ", sheet.each, sheet.each == 1 ? " sample" : " samples", " of each class, ",
-             "chosen by the hashes of their keys, at most ", sheet.side, " pixels wide and high",
-             sheet.rows.size() < sheet.classes
-                 ? StrCat("; the largest and smallest ", Whole(sheet.rows.size()), " of ",
-                          Whole(sheet.classes), " classes, which is what fits this page")
-                 : "",
-             ".",
-             sheet.not_shown > 0 ? StrCat(" ", Whole(sheet.not_shown), " cannot be shown.") : ""));
-  if (!mean.uri.empty()) {
-    page.Open("figure");
-    page.Empty("img", {{"src", mean.uri},
-                       {"alt", "Mean of the pictures"},
-                       {"width", StrCat(mean.width)},
-                       {"height", StrCat(mean.height)}});
-    page.Element("figcaption", StrCat("The mean of ", Whole(sheet.mean.images), " of them"));
-    page.Close();
-  }
-  for (const SheetRow& row : sheet.rows) {
-    const std::string name =
-        row.label < 0 ? "(no label)" : Shortened(ClassName(classes, row.label));
-    page.Element("h3", StrCat(name, " (", Whole(row.samples), ")"));
-    page.Open("div", {{"class", "pictures"}});
-    for (const SheetPicture& picture : row.pictures) WritePicture(page, picture, name);
-    page.Close();
-    page.NewLine();
-  }
-  CloseSection(page);
-}
-
-void WriteNoSheet(HtmlWriter& page) {
-  OpenSection(page, "pictures", "Pictures");
-  page.Element(
-      "p",
-      "No picture fits the size that was given for this page; --max-bytes allows a larger one.");
   CloseSection(page);
 }
 
@@ -469,47 +301,6 @@ void WriteFacts(HtmlWriter& page, const DatasetStats& stats, const Manifest* man
   WriteRest(page, stats.pixel_stats.size(), kShownRows, " statistics of pixels");
   WriteRest(page, stats.fields.size(), kShownRows, " fields");
   WriteRest(page, shown, kShownRows, " options");
-  CloseSection(page);
-}
-
-void WriteNoCopies(HtmlWriter& page, bool near) {
-  OpenSection(page, "copies", "Copies");
-  page.Element("p",
-               StrCat("Copies", near ? ", and images that look alike (--near)," : "",
-                      " were not looked for, because parts of the dataset could not be read."));
-  CloseSection(page);
-}
-
-void WriteCopies(HtmlWriter& page, const CopiesReport& copies, uint64_t budget_bytes) {
-  OpenSection(page, "copies", "Copies");
-  uint64_t conflicts = 0, leaks = 0;
-  for (const CopyGroup& group : copies.exact) {
-    conflicts += group.label_conflict ? 1 : 0;
-    leaks += group.leak ? 1 : 0;
-  }
-  page.Element("p",
-               StrCat(Counted(copies.exact.size()), " of images that are equal byte for byte; ",
-                      Whole(conflicts), " with a label conflict, ", Whole(leaks),
-                      " with images in several splits."));
-  if (copies.with_near) {
-    page.Element("p", StrCat(Counted(copies.near.groups.size()),
-                             " of images that look alike (64-bit pHash, at most ", copies.distance,
-                             " bits between neighbours); ", Whole(copies.near.flat),
-                             " images of nearly one color are left out, ",
-                             Whole(copies.near.unread.count), " cannot be decoded."));
-  }
-  uint64_t left = budget_bytes;
-  size_t shown = 0;
-  for (size_t i = 0; i < std::min(kShownGroups, copies.exact.size()) && left > 0; ++i)
-    shown += WriteGroup(page, copies, copies.exact[i], nullptr, &left) ? 1 : 0;
-  for (size_t i = 0; i < std::min(kShownGroups, copies.near.groups.size()) && left > 0; ++i) {
-    const NearGroup& near = copies.near.groups[i];
-    shown += WriteGroup(page, copies, near.group, &near.distances, &left) ? 1 : 0;
-  }
-  const size_t groups = copies.exact.size() + copies.near.groups.size();
-  if (groups > shown)
-    page.Element("p", StrCat(Counted(groups - shown), groups - shown == 1 ? " is" : " are",
-                             " not shown here; pack dups --json names all."));
   CloseSection(page);
 }
 

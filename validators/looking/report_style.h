@@ -21,7 +21,7 @@ p,ul{margin:.4rem 0}nav ul{padding:0;list-style:none}nav li{display:inline-block
 small,.soft,figcaption{color:var(--soft)}.alert{color:var(--alert);font-weight:600}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.1rem .8rem .1rem 0;text-align:right;font-weight:400;white-space:nowrap}
 th{color:var(--soft)}th:first-child,td:first-child,.words td,.words th{text-align:left;white-space:normal;min-width:6rem}
-.scroll{overflow-x:auto;max-width:100%}.line{width:10rem;height:.7rem;display:block}.bar{fill:var(--bar)}.line .bar:nth-child(2){fill-opacity:.6}.line .bar:nth-child(n+3){fill-opacity:.35}
+.scroll{overflow-x:auto;max-width:100%}.line{width:10rem;height:.7rem;display:block}.bar{fill:var(--bar)}.line .bar:nth-child(even){fill-opacity:.7}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem 2rem}
 .charts table{width:100%}.charts th,.charts td{padding:0 .2rem;font-size:.75rem;min-width:0;text-align:center;white-space:nowrap}
 .charts tr>:first-child{padding-left:0;text-align:left}.charts tr>:last-child{padding-right:0;text-align:right}h3{font-size:1rem;margin:.8rem 0 .3rem}

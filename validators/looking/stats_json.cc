@@ -62,6 +62,8 @@ json Images(const DatasetStats& stats) {
           {"truncated", stats.truncated}};
 }
 
+json ToObject(const std::string& sentence) { return PercentEscape(sentence); }
+
 template <typename Rows, typename... More>
 json ToArray(const Rows& rows, const More&... more) {
   json array = json::array();
@@ -72,12 +74,11 @@ json ToArray(const Rows& rows, const More&... more) {
 }  // namespace
 
 std::string ToJson(const DatasetStats& stats) {
-  json fields = json::array(), not_looked_at = json::array(), reasons = json::object();
+  json fields = json::array(), reasons = json::object();
   for (const FieldStats& field : stats.fields) {
     fields.push_back(
         {{"name", PercentEscape(field.name)}, {"samples", field.samples}, {"bytes", field.bytes}});
   }
-  for (const std::string& part : stats.not_looked_at) not_looked_at.push_back(PercentEscape(part));
   for (const auto& [reason, count] : stats.skipped.by_reason)
     reasons[PercentEscape(reason)] = count;
   const json object = {
@@ -107,7 +108,9 @@ std::string ToJson(const DatasetStats& stats) {
       {"skipped_inputs", {{"count", stats.skipped.count}, {"by_reason", std::move(reasons)}}},
       {"pixel_stats", stats.pixel_stats},
       {"notes", ToArray(stats.notes)},
-      {"not_looked_at", std::move(not_looked_at)}};
+      {"damaged", stats.damaged()},
+      {"damaged_files", ToArray(stats.damaged_files)},
+      {"not_looked_at", ToArray(stats.not_looked_at)}};
   return object.dump() + "\n";
 }
 

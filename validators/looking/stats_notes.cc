@@ -11,9 +11,22 @@ namespace {
 using absl::StrCat;
 
 constexpr std::array<std::string_view, static_cast<size_t>(NoteKind::kCount)> kIds = {
-    "label-conflict",          "split-leak",  "copies",
-    "folder-of-another-class", "empty-class", "missing-in-split",
-    "single-sample-class",     "unlabelled",  "partial-field"};
+    "label-conflict",
+    "split-leak",
+    "copies",
+    "folder-of-another-class",
+    "empty-class",
+    "missing-in-split",
+    "single-sample-class",
+    "folder-below-class",
+    "unlabelled",
+    "unknown-image",
+    "empty-image",
+    "truncated-image",
+    "tiny-image",
+    "undecodable-image",
+    "one-color-image",
+    "partial-field"};
 
 // "1 class", "2 classes".
 std::string Counted(uint64_t count, std::string_view one, std::string_view many) {
@@ -30,7 +43,8 @@ std::string NoteText(const StatsNote& note,
   std::string names;
   for (const std::string& name : note.names)
     absl::StrAppend(&names, names.empty() ? "" : ", ", escape(name));
-  if (note.count > note.names.size()) absl::StrAppend(&names, ", ...");
+  if (note.count > note.names.size() && !names.empty()) absl::StrAppend(&names, ", ...");
+  const std::string listed = names.empty() ? "" : StrCat(": ", names);
   const auto name = [&](size_t n) { return n < note.names.size() ? escape(note.names[n]) : ""; };
   const std::string classes = Counted(note.count, "class", "classes");
   switch (note.kind) {
@@ -50,9 +64,27 @@ std::string NoteText(const StatsNote& note,
       return StrCat(classes, " without samples in split ", escape(note.split), ": ", names);
     case NoteKind::kSingleSampleClass:
       return StrCat(classes, " of a single sample: ", names);
+    case NoteKind::kDeeperFolder:
+      return StrCat(Counted(note.count, "sample", "samples"), " of class ", name(0),
+                    note.count == 1 ? " lies" : " lie", " in a folder below it, such as ", name(1),
+                    ", others directly in it");
     case NoteKind::kUnlabelled:
       return StrCat(Counted(note.count, "sample has", "samples have"),
                     " no label, though others have one");
+    case NoteKind::kUnknownImage:
+      return StrCat(Counted(note.count, "image is", "images are"),
+                    " of no format that is known, or broken at the beginning", listed);
+    case NoteKind::kEmptyImage:
+      return StrCat(Counted(note.count, "image has", "images have"), " no bytes", listed);
+    case NoteKind::kTruncatedImage:
+      return StrCat(Counted(note.count, "image ends", "images end"), " too early", listed);
+    case NoteKind::kTinyImage:
+      return StrCat(Counted(note.count, "image has", "images have"), " fewer than ", kTinyPixels,
+                    " pixels in all", listed);
+    case NoteKind::kUndecodableImage:
+      return StrCat(Counted(note.count, "image does", "images do"), " not decode", listed);
+    case NoteKind::kPlainImage:
+      return StrCat(Counted(note.count, "image is", "images are"), " of nearly one color", listed);
     case NoteKind::kPartialField:
       return StrCat(Counted(note.count, "sample lacks", "samples lack"), " the field ", name(0));
     case NoteKind::kCount:

@@ -25,9 +25,17 @@ enum class NoteKind : uint8_t {
   kEmptyClass,         // names: classes; count: classes
   kMissingInSplit,     // the same, and split
   kSingleSampleClass,  // the same as kEmptyClass
+  kDeeperFolder,       // names: the class, a folder below its own; count: samples
   kUnlabelled,         // count: samples without a label, though others have one
-  kPartialField,       // names: the field; count: samples without it
-  kCount,              // not a kind
+  // names: keys of the first ones; count: images
+  kUnknownImage,      // of a format that is not known
+  kEmptyImage,        // without a byte
+  kTruncatedImage,    // whose bytes end too early
+  kTinyImage,         // of fewer than kTinyPixels
+  kUndecodableImage,  // of those that were decoded
+  kPlainImage,        // of nearly one color, likewise
+  kPartialField,      // names: the field; count: samples without it
+  kCount,             // not a kind
 };
 
 struct StatsNote {
@@ -37,6 +45,9 @@ struct StatsNote {
   std::vector<std::string> names = {};  // at most kMostNames
   static constexpr size_t kMostNames = 5;
 };
+
+// Of an image, in all; smaller ones are placeholders or cut too close.
+inline constexpr uint64_t kTinyPixels = 16;
 
 // "empty-class"; never changes.
 std::string_view NoteId(NoteKind kind);

@@ -31,7 +31,7 @@ struct ChartTitle {
 void WriteHistogram(HtmlWriter& page, const ChartTitle& title, const Distribution& values,
                     const std::function<std::string(double)>& format);
 
-// A bar in a line, whose parts are `shares` (of 1 in all) of the width, in shades of their own; the
+// A bar in a line, whose parts are `shares` (of 1 in all) of the width, in two shades in turn; the
 // numbers stand beside it in the page.
 void WriteBar(HtmlWriter& page, std::span<const double> shares);
 

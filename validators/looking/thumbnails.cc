@@ -14,6 +14,20 @@ constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
 constexpr uint8_t kQuality = 60;
 constexpr size_t kMeanNumbers = size_t{MeanImage::kSide} * MeanImage::kSide * 3;
 
+// Less than the noise of a JPEG of a single color.
+constexpr int kPlainRange = 8;
+
+// Of RGB pixels: whether they are nearly the same.
+bool IsPlain(std::span<const uint8_t> pixels) {
+  uint8_t low[3] = {255, 255, 255}, high[3] = {0, 0, 0};
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    low[i % 3] = std::min(low[i % 3], pixels[i]);
+    high[i % 3] = std::max(high[i % 3], pixels[i]);
+  }
+  return high[0] - low[0] < kPlainRange && high[1] - low[1] < kPlainRange &&
+         high[2] - low[2] < kPlainRange;
+}
+
 const PixelOutput& PlainOutput() {
   static const PixelOutput output({.type = PixelType::kU8}, 3);
   return output;
@@ -38,7 +52,7 @@ absl::StatusOr<Thumbnail> ThumbnailMaker::Encoded(const uint8_t* pixels, uint32_
   ASSIGN_OR_RETURN(const std::span<const std::byte> file,
                    encoder_.Encode({pixels, width, height, 3, size_t{3} * width},
                                    {.format = ImageFormat::kWebp, .quality = kQuality}));
-  return Thumbnail{"data:image/webp;base64," + Base64(file), width, height, "", false};
+  return Thumbnail{"data:image/webp;base64," + Base64(file), width, height};
 }
 
 absl::StatusOr<Thumbnail> ThumbnailMaker::Make(const SampleRows& rows, uint64_t row, uint32_t side,
@@ -48,7 +62,7 @@ absl::StatusOr<Thumbnail> ThumbnailMaker::Make(const SampleRows& rows, uint64_t 
   if (facts.bytes > kMaxFileBytes) return absl::ResourceExhaustedError("more than 256 MiB");
   file_.resize(facts.bytes);
   const absl::Status read = rows.datasets()[facts.dataset].ReadField(facts.at, *facts.field, file_);
-  if (!read.ok()) return Thumbnail{"", 0, 0, std::string(read.message()), true};
+  if (!read.ok()) return Thumbnail{.why_none = std::string(read.message()), .unread = true};
   // Where one side is much longer, the decoder keeps what the shorter one needs.
   DecodeOptions options;
   options.min_width = options.min_height = side;
@@ -72,7 +86,9 @@ absl::StatusOr<Thumbnail> ThumbnailMaker::Make(const SampleRows& rows, uint64_t 
     for (size_t i = 0; i < kMeanNumbers; ++i) mean->sums[i] += pixels_[i];
   }
   RETURN_IF_ERROR(resize(width, height));
-  return Encoded(pixels_.data(), width, height);
+  ASSIGN_OR_RETURN(Thumbnail thumbnail, Encoded(pixels_.data(), width, height));
+  thumbnail.plain = IsPlain({pixels_.data(), size_t{width} * height * 3});
+  return thumbnail;
 }
 
 absl::StatusOr<Thumbnail> ThumbnailMaker::OfMean(const MeanImage& mean) {

@@ -29,10 +29,11 @@
 namespace shardpack {
 
 struct Thumbnail {
-  std::string uri;  // "data:image/webp;base64,..."; empty if there is no picture
+  std::string uri = {};  // "data:image/webp;base64,..."; empty if there is no picture
   uint32_t width = 0, height = 0;
-  std::string why_none;  // if there is no picture
-  bool unread = false;   // because the image could not be read, rather than decoded
+  std::string why_none = {};  // if there is no picture
+  bool unread = false;        // because the image could not be read, rather than decoded
+  bool plain = false;         // of nearly one color
 };
 
 // Sums of images that were stretched to one size.

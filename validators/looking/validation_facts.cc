@@ -10,12 +10,16 @@ namespace {
 
 using nlohmann::json;
 
-// The bytes of a member; empty if it is not there, or no text.
+// The bytes of a text.
+std::string Text(const json& value) {
+  const std::string& text = value.get_ref<const std::string&>();
+  return PercentUnescape(text).value_or(text);
+}
+
+// Those of a member; empty if it is not there, or no text.
 std::string Text(const json& object, const char* name) {
   const auto found = object.find(name);
-  if (found == object.end() || !found->is_string()) return "";
-  const std::string& text = found->get_ref<const std::string&>();
-  return PercentUnescape(text).value_or(text);
+  return found == object.end() || !found->is_string() ? "" : Text(*found);
 }
 
 uint64_t Number(const json& object, const char* name) {
@@ -46,7 +50,7 @@ absl::StatusOr<ValidationFacts> ParseValidation(std::string_view text) {
   };
   each("not_checked", [&](const json& item) {
     if (item.is_string() && facts.not_checked.size() < ValidationFacts::kMostFindings)
-      facts.not_checked.push_back(item.get<std::string>());
+      facts.not_checked.push_back(Text(item));
   });
   each("findings", [&](const json& item) {
     if (!item.is_object() || facts.findings.size() == ValidationFacts::kMostFindings) return;
