@@ -99,8 +99,8 @@ class EndedFlag {
 // is dropped here.
 void EndInBackground(std::shared_ptr<void> object, std::shared_ptr<EndedFlag> ended) noexcept;
 
-// The object, given with its only reference: whoever drops the last one, as a waiting call may,
-// leaves the end to a thread.
+// The object, given with its only reference: the one who drops the last one, which may be a waiting
+// call, leaves the end to a thread.
 template <typename T>
 std::shared_ptr<T> EndingInBackground(std::shared_ptr<T> object, std::shared_ptr<EndedFlag> ended) {
   T* const address = object.get();

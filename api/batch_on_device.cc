@@ -30,7 +30,8 @@ uint32_t TypeOf(TensorType type) {
 
 absl::Status CheckIsStream(Stream stream) {
   if (stream != kHost) return absl::OkStatus();
-  return absl::InvalidArgumentError("-1 is no stream here: it does not tell where memory is used");
+  return absl::InvalidArgumentError(
+      "-1 is not a stream here: it does not say where the memory is used");
 }
 
 BatchOnDevice::BatchOnDevice(BatchInfo info, std::optional<DeviceBatch> batch,

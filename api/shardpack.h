@@ -389,7 +389,7 @@ enum {
 enum {
   SHARDPACK_SHARE_ALL = 0,      /* crop and flip, and what changes colours */
   SHARDPACK_SHARE_GEOMETRY = 1, /* crop and flip */
-  SHARDPACK_SHARE_NONE = 2      /* nothing: crop and flip are drawn anew */
+  SHARDPACK_SHARE_NONE = 2      /* nothing: crop and flip are drawn separately */
 };
 /* Left, top, right, bottom; or left, top, width, height. */
 enum { SHARDPACK_XYXY = 0, SHARDPACK_XYWH = 1 };

@@ -33,7 +33,7 @@ def make_model(classes: int) -> nn.Module:
 
 
 def random_states() -> list[torch.Tensor]:
-  """Of torch's generator in every process; of use to whoever has dropout."""
+  """Of torch's generator in every process; useful to models with dropout."""
   states: list[Any] = [torch.get_rng_state()]
   if WORLD_SIZE > 1:
     mine, states = states[0], [None] * WORLD_SIZE

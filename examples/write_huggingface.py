@@ -18,7 +18,7 @@ others = [name for name in source.column_names if name not in (image, label)]
 form = sys.argv[3] if len(sys.argv) > 3 else "webdataset"
 if form == "lmdb":  # holds images and labels alone
   others = []
-# Bytes instead of decoded images: nothing is encoded anew.
+# Bytes instead of decoded images: nothing is re-encoded.
 source = source.cast_column(image, datasets.Image(decode=False))
 with shardpack.Writer(out, format=form, progress=sys.stderr.isatty()) as writer:
   for n, row in enumerate(source):

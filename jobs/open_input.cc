@@ -48,7 +48,7 @@ absl::Status RefuseCopies(const Dataset& dataset, std::span<const std::string> p
     if (fresh) continue;
     return InvalidArgumentError(StrCat(EscapeForTerminal(paths[shard]), " is a copy of ",
                                        EscapeForTerminal(paths[first->second]),
-                                       ": every sample would be there twice; give one of them"));
+                                       ": every sample would occur twice; give one of them"));
   }
   return absl::OkStatus();
 }

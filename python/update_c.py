@@ -23,7 +23,7 @@ NUMBERS = {
     "uintptr_t": "c_size_t", "intptr_t": "c_ssize_t",
 }
 LIMITS = {"UINT64_MAX": 2**64 - 1}
-# A text with a length need not end in a zero, so it is no c_char_p.
+# A text with a length need not end in a zero, so it is not a c_char_p.
 COUNTED_TEXT = {PREFIX + "text"}
 HEAD = '"""The C interface for ctypes. Made of api/shardpack.h by update_c.py: not to be edited."""'
 

@@ -50,7 +50,7 @@ absl::Status CheckSample(std::string_view key, std::optional<std::string_view> l
     const auto same = [&](const FieldView& other) { return other.name == fields[f].name; };
     if (std::any_of(fields.begin(), fields.begin() + static_cast<ptrdiff_t>(f), same)) {
       return absl::InvalidArgumentError(
-          StrCat("the field ", EscapeForTerminal(fields[f].name), " is there twice"));
+          StrCat("the field ", EscapeForTerminal(fields[f].name), " is given twice"));
     }
   }
   return absl::OkStatus();

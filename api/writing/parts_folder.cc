@@ -316,7 +316,7 @@ absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder,
 
 void RemoveParts(const std::string& folder, const std::vector<Part>& parts,
                  const std::vector<uint32_t>& workers) {
-  // The manifest first: what is left after a crash is no dataset. Then what says that a part is
+  // The manifest first: what is left after a crash is not a dataset. Then what says that a part is
   // one.
   for (const std::string_view name : {kManifestName, kRecordOrder})
     (void)RemoveFile(In(folder, name));

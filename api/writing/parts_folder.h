@@ -1,7 +1,7 @@
 // PartsFolder: OUT.parts, where writers leave their samples until `pack` makes a dataset of them.
 //
 //   w00003.lock                        held by worker 3 while it writes
-//   w00003-000000.tfrecord .pidx .json a part: a shard, its index, and what else is known of it
+//   w00003-000000.tfrecord .pidx .json a part: a shard, its index, and further facts about it
 //   w00003-000001.stage                a part that is being written
 //   manifest.json order.u32 *.labels.pidx   by a finish: all parts as one dataset, in the order of keys
 //

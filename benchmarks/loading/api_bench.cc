@@ -124,7 +124,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// A ratio is the median of the rounds' ratios: what else the machine does hits both ways of a
+// A ratio is the median of the rounds' ratios: other work of the machine hits both ways of a
 // round.
 std::string Comparison(const std::vector<double>& cxx, const std::vector<double>& c) {
   std::vector<double> ratios;

@@ -1,7 +1,7 @@
 """What the readers of benchmarks/peers have alike: arguments, clock, counts, and a JSON line an epoch.
 
 A peer's program gives main() its version and a class a kind of work, of which one is made, with the options:
-  __init__(options)   opens the dataset; this and the imports are no part of an epoch
+  __init__(options)   opens the dataset; neither this nor the imports count as part of an epoch
   batches(epoch)      what a loop over one epoch goes through
   consume(batch)      (samples, bytes, sum of labels or None), after the length and a byte of every sample were looked at;
                       for pixels (samples, bytes, sum of labels or None, mean of the pixels from 0 to 255)

@@ -123,7 +123,7 @@ std::string Verdict(const Dataset& dataset, const CommandLine& line, const Epoch
       FormatCount(static_cast<uint64_t>(static_cast<double>(steady.samples) / steady.seconds)),
       " images/s; ");
   if (limit == "consumer")
-    return text + "the loader is never waited for: whoever takes the batches is the bottleneck";
+    return text + "nothing waits for the loader: the consumer of the batches is the bottleneck";
   const auto [stage, threads] =
       limit == "decode" ? std::pair("decoding", stats.cpu_threads)
       : limit == "read" ? std::pair("reading what is in the page cache", stats.cpu_threads)

@@ -195,7 +195,7 @@ ExitCode ShowResult(const FinishedRun& run, const CommandLine& line, Terminal& t
   if (!run.report.held.ok())
     return FinishResults(results, Fail(run.report.held, terminal), terminal);
   const ManifestCounts& counts = run.report.manifest.counts;
-  // What a worker had to leave out is judged by the commit: for whoever started it, it is done.
+  // The commit judges what a worker had to leave out: to the caller, the worker is done.
   const bool lost = !line.pack().IsWorker() && counts.skipped + counts.failed > 0;
   return FinishResults(results, Worse(page.code, lost ? ExitCode::kSkipped : ExitCode::kDone),
                        terminal);

@@ -59,7 +59,7 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
 }
 
 // What a commit may end with when another one publishes the same meanwhile, and removes what this
-// one works with. An error of the disk, or a damaged shard, is no such thing.
+// one works with. An error of the disk, or a damaged shard, is not one of these.
 bool MayBeFromAnother(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsFailedPrecondition(status) ||
          absl::IsAlreadyExists(status) || absl::IsAborted(status);

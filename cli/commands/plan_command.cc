@@ -201,7 +201,7 @@ absl::StatusOr<Digest> HashOf(const std::string& path) {
 }
 
 // Writes atomically, and never replaces a file: workers may be using it. `again`: that this very
-// plan is there already is no error.
+// plan is there already is not an error.
 absl::Status Write(const Plan& plan, const std::string& path, bool again) {
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, CreatePart(path));
   const std::string bytes = plan.ToBytes();

@@ -120,19 +120,19 @@ void SaySize(const FinishedRun& run, Terminal& terminal) {
 // "kept as they are 12; re-encoded 88: resized 88, orientation 3"
 void SayPixels(const std::map<std::string, uint64_t>& pixels, Terminal& terminal) {
   if (pixels.empty()) return;
-  uint64_t kept = 0, anew = 0;
+  uint64_t kept = 0, encoded = 0;
   std::vector<std::string> whys;
   for (const auto& [what, count] : pixels) {
     if (what == "kept") {
       kept = count;
     } else if (what == "re-encoded") {
-      anew = count;
+      encoded = count;
     } else {
       whys.push_back(StrCat(what, " ", FormatCount(count)));
     }
   }
   SayRow("pixels",
-         StrCat(FormatCount(kept), " kept as-is, ", FormatCount(anew), " re-encoded",
+         StrCat(FormatCount(kept), " kept as-is, ", FormatCount(encoded), " re-encoded",
                 whys.empty() ? "" : StrCat(": ", absl::StrJoin(whys, ", "))),
          terminal);
 }

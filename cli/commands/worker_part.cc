@@ -100,7 +100,7 @@ absl::StatusOr<TaskPart> PartOfTask(const Environment& environment) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", scheduler.index);
   }
   return InvalidArgumentError(
-      StrCat("--worker auto: this is no task of a job array that is known (none of ", names,
+      StrCat("--worker auto: this is not a task of a known job array (none of ", names,
              " is set); give --worker I/N, or use --join in its place"));
 }
 

@@ -81,7 +81,7 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "DATASET|SHARD...", 1, kAny, "pack convert shards/ -o records/ -f tfrecord",
      "Bytes, labels, classes, keys, splits, source paths and further fields are kept, and so is "
      "the order,\n"
-     "unless --shuffle is given. What the format cannot hold is said before work starts.",
+     "unless --shuffle is given. What the format cannot hold is reported before work starts.",
      kConvertCodes},
     {Verb::kIndex, "index",
      "Index third-party shards in place as a dataset, without packing them again", "SHARD|DIR...",

@@ -51,8 +51,8 @@ struct BuildProgress {
   std::atomic<uint64_t> total_rows{0}, done_rows{0}, skipped_rows{0};
   std::atomic<uint64_t> bytes_in{0}, bytes_out{0};
   std::atomic<uint64_t> total_shards{0}, done_shards{0}, kept_shards{0};
-  // Gauges: chunks being read, chunks in or waiting for computation, shards being proven; bytes of
-  // samples in memory.
+  // Gauges: chunks being read, chunks in or waiting for computation, shards being verified; bytes
+  // of samples in memory.
   std::atomic<int64_t> reading{0}, computing{0}, proving{0};
   std::atomic<int64_t> memory_bytes{0};
   // The run builds, or has built, beside OUT in a folder of its own, which it has locked.

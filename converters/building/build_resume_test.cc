@@ -275,7 +275,7 @@ TEST_F(BuildTest, ASourceChangedSinceTheInterruptionIsNamed) {
     const uint32_t row = plan.row(packed ? 0 : 29);
     changed.mtime_ns[row] = 2000;
     auto report = Run(*Plan::Make(changed, SmallShards(), ToyFormat()), source, Out(name));
-    if (packed) {  // proven against the bytes that the source had then
+    if (packed) {  // verified against the bytes that the source had then
       EXPECT_TRUE(report.ok()) << report.status();
       continue;
     }

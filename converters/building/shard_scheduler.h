@@ -18,7 +18,7 @@
 // Lifetime: borrows all arguments. Run returns when no task uses the scheduler any more.
 // Thread-safety: Run is called once.
 // Errors: the first error of a shard ends the run, except that a shard whose file could not be
-// written or proven is discarded and built once more. An exception in a task ends the run, too,
+// written or verified is discarded and built once more. An exception in a task ends the run, too,
 // with the status that build_exception.h gives; what is in flight is then dropped. Only TBB itself
 // still ends the process: when one of its workers cannot start the next one (TBB 2021.8).
 // Units: bytes. Chunks in flight hold at most memory_bytes, or one sample.

@@ -293,7 +293,7 @@ class CountedWriter : public ShardWriter {
   uint64_t first_ = UINT64_MAX;
 };
 
-// Begins to count anew.
+// Restarts the count.
 const Format& CountingFormat() {
   writers = std::make_unique<Writers>();
   static const Format counting = [] {

@@ -246,7 +246,7 @@ Manifest Indexing::MakeManifest() const {
   return manifest;
 }
 
-// Records with the same key differ only by number, which is no reason to refuse them.
+// Records with the same key differ only by number, which is not a reason to refuse them.
 std::optional<std::string> Indexing::RepeatedKeys() const {
   std::vector<uint64_t> all;
   for (const ShardFacts& shard : shards_)

@@ -205,7 +205,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
         if (!id_ || !name_)
           return Fail(absl::StrCat("category number ", categories.size(), " has no id or no name"));
         return categories.emplace(*id_, *name_).second ||
-               Fail(absl::StrCat("the category ", *id_, " stands there twice"));
+               Fail(absl::StrCat("the category ", *id_, " occurs twice"));
       case Section::kOther:
         break;
     }
@@ -289,7 +289,7 @@ absl::Status Join(const CocoSax& sax, CocoFile* coco) {
   const std::vector<int64_t> ids = SortedIds(*coco);
   const auto twice = std::adjacent_find(ids.begin(), ids.end());
   if (twice != ids.end())
-    return absl::InvalidArgumentError(absl::StrCat("the image ", *twice, " stands there twice"));
+    return absl::InvalidArgumentError(absl::StrCat("the image ", *twice, " occurs twice"));
   RETURN_IF_ERROR(SortAnnotations(ids, coco));
   for (CocoObject& object : coco->objects) {
     const auto known = place.find(object.category);

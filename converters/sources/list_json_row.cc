@@ -62,7 +62,7 @@ class RowReader : public nlohmann::json_sax<nlohmann::json> {
     // Deeper levels are used only with json=.
     if (depth_ > 1 && options_.fields.empty()) return true;
     if (!keys_[depth_ - 1].insert(name).second)
-      return Fail(absl::StrCat("the member ", EscapeForTerminal(name), " stands there twice"));
+      return Fail(absl::StrCat("the member ", EscapeForTerminal(name), " occurs twice"));
     if (depth_ != 1) return true;
     wants_path_ = options_.path.empty() ? usual_path_.Beats(name) : name == options_.path;
     wants_label_ = options_.label.empty() ? usual_label_.Beats(name) : name == options_.label;

@@ -88,13 +88,13 @@ TEST(ListLinesTest, Jsonl) {
   EXPECT_THAT(Rows("{\"path\":null}", json), ElementsAre(HasSubstr("the path is null")));
   EXPECT_THAT(Rows("\"path\"", json), ElementsAre(HasSubstr("expected an object")));
   EXPECT_THAT(Rows("{\"path\":\"a\"}\n{\"path\":\"b\",\"label\":1,\"label\":2}", json),
-              ElementsAre("1:a", HasSubstr("list:2: the member label stands there twice")));
+              ElementsAre("1:a", HasSubstr("list:2: the member label occurs twice")));
   // Deeper ones are checked only if they are used.
   const std::string deep = "{\"path\":\"a\",\"x\":[{\"b\":1},{\"b\":1,\"c\":[],\"b\":2}]}";
   EXPECT_THAT(Rows(deep, json), ElementsAre("1:a"));
   ListOptions takes = json;
   takes.fields.push_back({.field = "json", .all = true});
-  EXPECT_THAT(Rows(deep, takes), ElementsAre(HasSubstr("the member b stands there twice")));
+  EXPECT_THAT(Rows(deep, takes), ElementsAre(HasSubstr("the member b occurs twice")));
 }
 
 TEST(ListLinesTest, MarksOfOrigin) {

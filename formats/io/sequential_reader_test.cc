@@ -150,7 +150,7 @@ TEST_F(SequentialReaderTest, AFileThatShrinksIsAnError) {
   SequentialReader in(file, all.size());
   ASSERT_TRUE(in.Skip(10).ok());
   ASSERT_EQ(::truncate(path_.c_str(), 2 * kBlock), 0);
-  EXPECT_TRUE(in.Skip(kBlock).ok()) << "what is there is still read";
+  EXPECT_TRUE(in.Skip(kBlock).ok()) << "the bytes before it are still read";
   EXPECT_TRUE(absl::IsOutOfRange(in.Finish().status()));
   SequentialReader larger(file, all.size());
   EXPECT_TRUE(absl::IsOutOfRange(larger.HashNext(all.size()).status()));

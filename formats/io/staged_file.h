@@ -50,7 +50,7 @@ class StagedFile {
   absl::Status Flush();     // hands the buffer to the kernel
   absl::Status SyncData();  // Flush, then fdatasync
   // Flushes, closes, and gives the file its second name, which must not exist yet; that it is this
-  // very file already is no error. The first name stays until the destructor. Every later call
+  // very file already is not an error. The first name stays until the destructor. Every later call
   // returns FailedPrecondition.
   absl::Status Link(const std::string& final_path);
   // Flushes, closes, and renames to `final_path`, which must not exist. The caller syncs the

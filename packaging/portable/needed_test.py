@@ -24,5 +24,5 @@ class NeededTest(unittest.TestCase):
 
 if __name__ == "__main__":
   if any(re.match(r"lib[at]san|libubsan", name) for name in graft.needed("cli/pack")):
-    sys.exit(0)  # a sanitizer's runtime is no library of pack
+    sys.exit(0)  # a sanitizer's runtime is not a library of pack
   unittest.main()

@@ -224,7 +224,7 @@ class Batch(BatchFacts):
 
   def _tensor(self) -> Tensor:
     if self._view.views > 1:
-      raise BufferError("several views are no tensor of samples: take batch.pixels")
+      raise BufferError("several views do not make one tensor of samples: take batch.pixels")
     tensor: Optional[Tensor] = pixels_of(self._handle, self._view, self._pixel_shape)
     if tensor is None:
       raise BufferError("a batch that is not decoded has no pixels")

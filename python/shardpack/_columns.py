@@ -62,7 +62,7 @@ class Columns:
 
   def _verify(self) -> None:
     """Looks at all indexes once, with as many threads as may run: the library verifies each with the first look, outside of the
-    interpreter's lock. What is damaged is an error for whoever reads it."""
+    interpreter's lock. Damage is an error when it is read."""
     waiting = [shard for shard in range(self._count) if (shard, _c.COLUMN_LABEL) not in self._views]
     threads = min(len(os.sched_getaffinity(0)), len(waiting))
     if threads < 2 or sum(self.shards[shard].records for shard in waiting) < _SAMPLES_FOR_THREADS:

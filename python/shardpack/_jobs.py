@@ -22,7 +22,7 @@ from ._report import Report
 Paths = Union[Path, Iterable[Path]]
 
 _DONE, _DONE_WITH_SKIPS, _DAMAGE, _FOUND = 0, 3, 4, 8
-# Members of reports of damage that was looked for, which is no failure.
+# Members of reports of damage that was looked for, which is not a failure.
 _OF_DAMAGE = ("findings", "damaged", "unread")
 _SECONDS_TO_STOP = 10.0  # for a job that was cancelled
 
@@ -54,7 +54,7 @@ class Job:
 
   @classmethod
   def _of(cls, typed: Sequence[bytes], start: Callable[[], Handle], of_left_out: str) -> Job:
-    """A job that another function of the library makes, and what is said of samples that it leaves out."""
+    """A job that another function of the library makes, and what it reports about samples that it leaves out."""
     job = cls.__new__(cls)
     job._of_left_out = of_left_out
     job._begin(typed, start)
@@ -137,7 +137,7 @@ class Job:
       warnings.warn(text, RuntimeWarning, stacklevel=level)
 
   def _let_go(self) -> None:
-    """What it holds, once it has ended, whoever still refers to it. Its result is not asked for again."""
+    """Frees what it holds once it has ended, even if somebody still refers to it. Its result is not asked for again."""
     if self._ended and self._handle is not None:
       self._handle.release()
 

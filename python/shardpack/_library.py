@@ -96,7 +96,7 @@ class Handle:
     self._as_parameter_.value = None
 
   def release(self) -> None:
-    """At once, whoever still refers to it."""
+    """At once, even if somebody still refers to it."""
     self._release()
     self.abandon()
 

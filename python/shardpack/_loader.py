@@ -40,7 +40,7 @@ class Loader(Batches):
   {'json': 'coco'} (or a Coco), {'right.jpg': 'image'} (or a Paired). device: a Device, for whose DeviceLoader batches are read into
   page-locked memory.
   mix: a Mix, for batch.soft_labels. augment_seed: of all that is random about pixels. other_augment: a cursor of a run with
-  another augmentation is no error.
+  another augmentation is not an error.
   map_shards: small samples are copied from mappings of the shards in the page cache, which is several times faster. Installs a
   handler of SIGBUS, which passes on what is not its own; False leaves signals alone.
   resume_on_iter: whether a `for` after a `break` goes on with the epoch. cut: whether padding is cut off the last batch. to: what

@@ -95,7 +95,7 @@ def check_augment(saved: Saved, own: str, augmentation: str) -> None:
 
 
 def _parts(augmentation: str) -> list[str]:
-  """The steps of a plan, and what is said behind them."""
+  """The steps of a plan, and the text after them."""
   return re.findall(r"(?:[^\s({]|\([^)]*\)|\{[^}]*\})+", augmentation)
 
 

@@ -391,7 +391,7 @@ class Writer:
       self._let_go()
 
   def _let_go(self) -> None:
-    """Another writer can be this worker, whoever still refers to this one, such as an exception."""
+    """Another writer can be this worker, even if something, such as an exception, still refers to this one."""
     own, handle, self._handle, self._owner = self._owner == os.getpid(), self._handle, None, 0
     if handle is None or not own:
       return
@@ -465,7 +465,7 @@ class Writer:
 
   def _way_on(self) -> str:
     return (f"Nothing was published. The samples are kept in {self._parts()}: a Writer of {given.shown(self._path)} goes on with "
-            "them, and `key in writer` says which are there. To start anew without them, remove that folder")
+            "them, and `key in writer` says which are there. To start again without them, remove that folder")
 
   def _with_way_on(self, error: PackError) -> PackError:
     way_on = self._way_on()

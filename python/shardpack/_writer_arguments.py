@@ -32,7 +32,7 @@ def key(value: object) -> bytes:
 
 
 def shown_key(value: object) -> str:
-  """For messages; also of what is no key."""
+  """For messages; also for values that are not keys."""
   try:
     return shown(key(value))
   except OptionError:

@@ -197,7 +197,7 @@ class OwnOperationTest(unittest.TestCase):
     with self.assertRaises(TypeError):
       shardpack.Augment().batch("brand")
     with self.assertRaises(shardpack.OptionError):
-      shardpack.Augment().batch(lambda pixels, identities: None)  # its name is no word
+      shardpack.Augment().batch(lambda pixels, identities: None)  # its name is not a word
 
 
 class LoaderTest(unittest.TestCase):

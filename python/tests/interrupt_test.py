@@ -18,7 +18,7 @@ SECONDS = 100  # for what takes less than five, or for ever
 OPEN = """
 import os, signal, sys
 import shardpack
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the test may ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the caller of the test may ignore it
 waiting = False
 def handler(number, frame):
   global waiting

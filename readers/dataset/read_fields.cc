@@ -16,7 +16,7 @@ namespace shardpack {
 namespace {
 
 // A system call costs as much as copying a few pages, so that small fields gain from being read
-// together with what lies between them, and large ones do not.
+// together with the bytes between them, and large ones do not.
 constexpr uint64_t kMaxGapBytes = 4 << 10, kMaxFieldBytes = 64 << 10;
 
 // A field's place; nullptr instead of the index if ReadField would refuse it.

@@ -5,7 +5,7 @@
 //   while (read.Add(field.offset, field.into)) ...;   // false: the field begins the next read
 //   file.ReadExactlyAt(read.offset(), read.parts());
 //
-// Lifetime: parts() is valid as long as the object; what lies between fields goes to memory of the
+// Lifetime: parts() is valid as long as the object; bytes between fields go to memory of the
 // thread, so the thread that adds also reads.
 // Thread-safety: one thread.
 // Units: bytes.

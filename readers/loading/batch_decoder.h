@@ -71,7 +71,7 @@ class BatchDecoder {
     std::span<std::byte> slot = {};
   };
   // Decodes all samples of a group, and mixes each with the next one; the last with the first.
-  // Padding is no partner. On an error, `bad` is the sample that cannot be decoded.
+  // Padding is never a partner. On an error, `bad` is the sample that cannot be decoded.
   absl::Status DecodeGroup(std::span<const GroupSample> group, const MixDraw& draw,
                            size_t* bad) const;
 

@@ -36,7 +36,7 @@ enum class FieldAs : uint8_t {
 enum class Share : uint8_t {
   kAll,       // crop, flip and what changes colours: both images of a stereo pair
   kGeometry,  // crop and flip: another spectrum, another exposure
-  kNone,      // crop and flip are drawn anew, from random numbers that belong to the field's name
+  kNone,  // crop and flip are drawn separately, from random numbers that belong to the field's name
 };
 
 struct FieldDecode {

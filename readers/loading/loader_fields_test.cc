@@ -234,7 +234,7 @@ TEST_F(LoaderFieldsTest, PixelsAndMasksAreTheSameWithout) {
   }
 }
 
-// Drawn anew, and the same again whatever other fields there are.
+// Drawn separately, and the same again whatever other fields there are.
 TEST_F(LoaderFieldsTest, AFieldThatSharesNothing) {
   Make();
   LoaderOptions options = Options();

@@ -92,7 +92,7 @@ TEST_F(WriterTest, SamplesThatCannotBeHeldChangeNothing) {
   EXPECT_EQ(add("k", {image, image}), Code::kInvalid);
   EXPECT_EQ(add("k", {{nullptr, nullptr, 5}}), Code::kInvalid);
   EXPECT_EQ(CodeOf([&] { writer.finish(); }), Code::kState);  // no sample
-  // Keys and labels are bytes, and are no paths.
+  // Keys and labels are bytes, not paths.
   writer.add("../a//b\xFF", "caf\xC3\xA9", images_[0]);
   writer.add("..", {}, images_[1]);
   Finish(writer);

@@ -36,7 +36,7 @@ class AgainstTest(command.PackTest):
     self.write("src/new/new\n.png", command.png(2, 2))
     self.assertEqual([("source-extra", "dog/new.jpg"), ("source-extra", "new/new%0A.png")], self.findings()[0])
     self.assertIn("not in the dataset", self.pack("validate", "out", "--against", "src", expect=4).stdout)
-    # Classes as they were given are no reason to look away.
+    # Classes that were given do not excuse a difference.
     self.write("names", b"dog\ncat\nnew\n")
     self.pack("src", "-o", "named", "--classes", "names", "--max-skip", "50%", expect=3)
     self.assertEqual([], self.findings("named", expect=0)[0])

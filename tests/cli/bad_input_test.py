@@ -113,7 +113,7 @@ class SkipTest(command.PackTest):
   def test_large_files(self):
     sparse = self.write("src/cat/sparse.jpg")
     os.truncate(sparse, 1 << 40)
-    self.write("src/cat/limit.jpg", jpeg(1) + bytes(5_000_000))  # bytes after the end are no trouble, but for --max-file-size
+    self.write("src/cat/limit.jpg", jpeg(1) + bytes(5_000_000))  # bytes after the end matter only to --max-file-size
     begin = time.monotonic()
     self.expect_skips({"cat/sparse.jpg": "too-large"})
     self.assertLess(time.monotonic() - begin, 30)

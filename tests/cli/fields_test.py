@@ -269,8 +269,8 @@ class ColumnsTest(command.PackTest):
         ('"c": [1]', "txt=c", "a.jsonl:1: the member c is an array"),
         ('"c": 123456789012345678901234567890', "json=*", "a.jsonl:1: a whole number beyond 64 bits"),
         ('"c": 1e400', "json=*", "a.jsonl:1: "),
-        ('"c": 1, "c": 2', "label=c", "a.jsonl:1: the member c stands there twice"),
-        ('"c": {"d": 1, "d": 2}', "json=*", "a.jsonl:1: the member d stands there twice"),
+        ('"c": 1, "c": 2', "label=c", "a.jsonl:1: the member c occurs twice"),
+        ('"c": {"d": 1, "d": 2}', "json=*", "a.jsonl:1: the member d occurs twice"),
     ):
       self.write("src/a.jsonl", ('{"path": "' + good + '", ' + line + "}").encode())
       self.assertIn(why, self.pack("src/a.jsonl", "-o", "out", "--columns", "path=path," + flags, expect=2).stderr)

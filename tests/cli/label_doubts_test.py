@@ -1,4 +1,4 @@
-"""Where labels could become those of other pictures, or lose their names, it is said, or refused."""
+"""Where labels could become those of other pictures, or lose their names, pack says so or refuses."""
 
 import io
 import json

@@ -207,7 +207,7 @@ class SeveralDatasetsTest(command.PackTest):
     self.pack("ls", *self.shards("ao"))
 
   def test_a_manifest_of_other_shards(self):
-    """The name alone is no proof that a manifest's classes are those of a shard."""
+    """The name alone does not prove that a manifest's classes are those of a shard."""
     shards = self.shards("ao")
     os.mkdir(self.folder / "stale")
     for folder in ("bo", "ao"):  # the shards of ao, the manifest of bo

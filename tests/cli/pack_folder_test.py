@@ -160,7 +160,7 @@ class PackFolderTest(command.PackTest):
 
   def test_what_overwrite_has_begun_beside_keeps_a_file_of_a_user(self):
     never = ["--expect", "xxh3:" + "0" * 32, "-q"]
-    for words in (["--seed", "4"], ["--seed", "3"]):  # another plan begins the folder anew
+    for words in (["--seed", "4"], ["--seed", "3"]):  # another plan starts the folder again
       shutil.rmtree(self.folder / "out", ignore_errors=True)
       shutil.rmtree(self.folder / "out.pack-new", ignore_errors=True)
       self.pack("src", "-o", "out", "--shards", "2", "-q")

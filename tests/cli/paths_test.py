@@ -1,4 +1,4 @@
-"""First words that are no verb, URLs in place of paths, and an OUT that lies in its own source."""
+"""First words that are not verbs, URLs in place of paths, and an OUT that lies in its own source."""
 
 import json
 import os

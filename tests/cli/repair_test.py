@@ -222,7 +222,7 @@ class HealingTest(repairs.RepairTest):
     # Of a fixed number: the others come back, with their indexes or without.
     lost = {*self.lose(number=0), *self.lose(number=1)}
     self.heal(want, "out", (), lost, {name for name in lost if "000000" in name}, foreseen=False)
-    # By size: they come back by their indexes; without these the source gives another plan, and that is said.
+    # By size: they come back by their indexes; without these the source gives another plan, and repair says so.
     self.assertNotIn(victim["path"], {row["path"] for row in self.rows("by-size/train-000001.tar")})
     shard, index = self.lose("by-size", 1)
     self.write(f"by-size/{index}", sized[index])

@@ -34,7 +34,7 @@ class ResultFileTest(command.PackTest):
     self.refused("lm", "other/sub/x.html", 2, "lies in the dataset")
     self.refused("lm", "link/x.html", 2, "lies in the dataset")
     self.assertIn("lies in the dataset", self.pack("src", "-o", "third", "--report", "other/sub/x.html", expect=2).stderr)
-    # A folder with another program's manifest.json is no dataset.
+    # A folder with another program's manifest.json is not a dataset.
     self.write("web/manifest.json", b'{"name": "mine"}')
     (self.folder / "web/pages").mkdir()
     self.pack("report", "lm", "-o", "web/pages/x.html")

@@ -42,7 +42,7 @@ const Format& SortedFormat() {
 
 std::vector<const Format*> Formats() {
   std::vector<const Format*> formats(AllFormats().begin(), AllFormats().end());
-  // Pixels of one shape are no image files.
+  // Pixels of one shape are not image files.
   std::erase_if(formats, [](const Format* format) { return format->layouts[0].fixed_shape; });
   formats.push_back(&SortedFormat());
   return formats;

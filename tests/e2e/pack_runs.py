@@ -28,7 +28,7 @@ FORMATS = {
     "lmdb-pickle": ["-f", "lmdb", "--layout", "pickle"],
     "hdf5": ["-f", "hdf5"],
 }
-# Sources hold a few inputs that are no images, fewer than --max-skip allows: skips must come out the same as well.
+# Sources hold a few inputs that are not images, fewer than --max-skip allows: skips must come out the same as well.
 BAD_INPUTS = 5
 DONE_WITH_SKIPS = 3
 

@@ -231,7 +231,7 @@ class FaultTest(unittest.TestCase):
       elif got.code == 4 and not any(finding in got.out for finding in READ_ERRORS):
         wrong.append("exit code 4 without a finding that says so")
       elif got.code != KILLED and not got.err.strip() + got.out.strip():
-        wrong.append("nothing is said of the error")
+        wrong.append("no message names the error")
       if not case.reads_only:
         done = case.files(place) == want.files
         again = self.run_pack(case.command(place))

@@ -4,7 +4,7 @@
   tests/interop/browser     # installs it, and runs this
   tests/interop/report_check.py [--pack FILE] [--shots FOLDER]
 
-In light, dark, on paper and 360 pixels wide: nothing is requested, nothing is said on the console, every picture is
+In light, dark, on paper and 360 pixels wide: nothing is requested, nothing is printed on the console, every picture is
 decoded, nothing is wider than the screen, and the numbers are those of `pack stats --json`. Screenshots go to --shots.
 The picture of a report in README.md looks like a report of today.
 The last line is `N passed, N failed`.

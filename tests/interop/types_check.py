@@ -1,5 +1,5 @@
 """The package's types, as its users' tools see them: mypy --strict over the package and the examples, stubtest, which compares the
-types with what is there at run time, and pyright's verdict on whether the types of all public names are complete.
+types with the names at run time, and pyright's verdict on whether the types of all public names are complete.
 
 check(module, pythons, results): `module` is the folder in which the package is. `pythons`: name -> Python.
 """

@@ -1,4 +1,4 @@
-"""What the loader delivers of datasets in every format, held against the source files by this program.
+"""What the loader delivers of datasets in every format, compared with the source files by this program.
 
 PACK and REFERENCE_CONSUMER name the programs (default: as Bazel's tests see them).
 """
@@ -141,7 +141,7 @@ class LoadingTest(unittest.TestCase):
 
   def test_a_huge_sample_among_small_ones(self):
     image = sorted(path for path in (self.folder / "src").rglob("*.jpg"))[0]
-    with open(image, "ab") as file:  # what lies behind the end of a JPEG is kept
+    with open(image, "ab") as file:  # bytes after the end of a JPEG are kept
       file.truncate(300 << 20)
     self.pack("out", "--max-file-size", "400MiB", "--verify", "header")
     done = self.run_program(CONSUMER, "out", "--epochs", 3)

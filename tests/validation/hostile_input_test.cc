@@ -169,7 +169,7 @@ TEST_P(EachFormat, AForeignShardCutAnywhereIsNoCrash) {
   }
 }
 
-// It is read as what it is, and what would mislead others is said.
+// It is read as what it is, and findings name what would mislead others.
 TEST_P(EachFormat, AnotherFormatsExtensionMisleadsNobody) {
   std::vector<std::string> paths;
   for (const std::string ending : {".tar", ".tfrecord", ".jpg", ""}) {
