@@ -21,7 +21,7 @@ namespace {
 absl::Status CheckSize(uint32_t width, uint32_t height) {
   constexpr uint32_t kLargest = 65'535;
   if (width >= 1 && height >= 1 && width <= kLargest && height <= kLargest) return absl::OkStatus();
-  return absl::InvalidArgumentError("width and height are 1 to 65535");
+  return absl::InvalidArgumentError("width and height must be 1 to 65535");
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ shardpack_code shardpack_augment_draw(const char* plan, uint64_t seed, uint64_t 
     RETURN_IF_ERROR(NotNull(plan, "plan"));
     RETURN_IF_ERROR(NotNull(program, "the result"));
     RETURN_IF_ERROR(CheckSize(width, height));
-    if (view >= UINT16_MAX) return absl::InvalidArgumentError("a view is 0 to 65534");
+    if (view >= UINT16_MAX) return absl::InvalidArgumentError("a view must be 0 to 65534");
     ASSIGN_OR_RETURN(const shardpack::AugmentPlan parsed, shardpack::AugmentPlan::Parse(plan));
     shardpack::SampleProgram drawn;
     parsed.Draw({.seed = seed, .epoch = epoch, .id = id, .view = static_cast<uint16_t>(view)},
@@ -74,12 +74,13 @@ shardpack_code shardpack_program_apply(const char* program, uint8_t* pixels, uin
     RETURN_IF_ERROR(NotNull(program, "program"));
     RETURN_IF_ERROR(NotNull(pixels, "pixels"));
     RETURN_IF_ERROR(CheckSize(width, height));
-    if (channels != 1 && channels != 3) return absl::InvalidArgumentError("channels are 1 or 3");
+    if (channels != 1 && channels != 3)
+      return absl::InvalidArgumentError("channels must be 1 or 3");
     const uint64_t row_bytes = uint64_t{width} * channels;
     if (stride_bytes == 0) stride_bytes = row_bytes;
     if (stride_bytes < row_bytes) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a stride of ", stride_bytes, " bytes; a row has ", row_bytes));
+          absl::StrCat("a stride of ", stride_bytes, " bytes; a row needs ", row_bytes));
     }
     ASSIGN_OR_RETURN(const shardpack::SampleProgram parsed,
                      shardpack::SampleProgram::Parse(program));

@@ -135,7 +135,7 @@ shardpack_code shardpack_batch_dlpack(shardpack_batch* batch, uint32_t what, uin
     *managed = nullptr;
     ASSIGN_OR_RETURN(std::shared_ptr<AnyBatch> content, Use(batch));
     if (what != SHARDPACK_PIXELS && what != SHARDPACK_LABELS)
-      return absl::InvalidArgumentError("tensors are those of pixels and labels");
+      return absl::InvalidArgumentError("only pixels and labels are tensors");
     ASSIGN_OR_RETURN(const shardpack::DeviceTensor tensor, content->Tensor(what));
     if (versioned != 0) {
       *managed = shardpack::ExportVersioned(tensor, std::move(content));

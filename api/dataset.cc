@@ -176,7 +176,7 @@ shardpack_code shardpack_dataset_name(const shardpack_dataset* dataset, uint32_t
           absl::StrCat("class ", n, " of ", content->classes().size(), " classes"));
     }
     if (what != SHARDPACK_SPLIT)
-      return absl::InvalidArgumentError("names are those of classes and splits");
+      return absl::InvalidArgumentError("only classes and splits have names");
     const std::set<std::string_view> splits = SplitsOf(*content);
     if (n >= splits.size())
       return absl::OutOfRangeError(absl::StrCat("split ", n, " of ", splits.size(), " splits"));

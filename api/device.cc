@@ -58,9 +58,10 @@ absl::Status SetDecode(const shardpack_device_options& given, const LoaderOption
   ASSIGN_OR_RETURN(const PixelPipelineOptions decode, DecodeOf(given.decode));
   if (decode.output.type != PixelType::kU8 || decode.output.layout != PixelLayout::kNhwc) {
     return absl::InvalidArgumentError(
-        "type, layout, mean and std are those of the device options, not of their decode");
+        "give type, layout, mean and std in the device options, not in their decode");
   }
-  if (decode.fast) return absl::InvalidArgumentError("fast is of the loader's own decoding");
+  if (decode.fast)
+    return absl::InvalidArgumentError("fast applies only to a loader's own decoding");
   options.decode = DeviceDecode{.crop = decode.crop,
                                 .augment_seed = host.augment_seed,
                                 .channels = decode.channels,
@@ -97,7 +98,7 @@ absl::StatusOr<DeviceOptions> DeviceOptionsOf(const shardpack_device_options& fr
         std::min<uint64_t>(from.patience_ms, std::numeric_limits<int64_t>::max())));
   }
   if (from.preprocess > 1 || from.no_labels > 1)
-    return absl::InvalidArgumentError("preprocess and no_labels are 0 or 1");
+    return absl::InvalidArgumentError("preprocess and no_labels must be 0 or 1");
   if (from.preprocess == 1 || from.decode != nullptr) {
     ASSIGN_OR_RETURN(options.preprocess, PreprocessOf(from));
   }
@@ -179,7 +180,7 @@ absl::StatusOr<ResidentOptions> ResidentOptionsOf(const shardpack_resident_optio
   options.height = from.height;
   if (from.channels != 0) options.channels = static_cast<uint8_t>(std::min(from.channels, 255u));
   if (options.channels != 1 && options.channels != 3)
-    return absl::InvalidArgumentError("channels are 1 or 3");
+    return absl::InvalidArgumentError("channels must be 1 or 3");
   ASSIGN_OR_RETURN(options.filter, FilterOf(from.filter));
   if (from.crop != nullptr) {
     ASSIGN_OR_RETURN(const PixelPipelineOptions crop, DecodeOf(from.crop));
@@ -192,7 +193,7 @@ absl::StatusOr<ResidentOptions> ResidentOptionsOf(const shardpack_resident_optio
   if (from.buffers != 0) options.buffers = from.buffers;
   if (from.share_of_memory != 0) options.share_of_memory = from.share_of_memory;
   if (!(options.share_of_memory > 0 && options.share_of_memory <= 1))
-    return absl::InvalidArgumentError("share_of_memory is above 0 and at most 1");
+    return absl::InvalidArgumentError("share_of_memory must be above 0 and at most 1");
   return options;
 }
 

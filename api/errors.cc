@@ -137,14 +137,14 @@ void Bury(CountedHandle* handle) {
 
 absl::Status BadStructSize(const char* what, size_t size, size_t least) {
   return absl::InvalidArgumentError(absl::StrCat("the size of the ", what, " is ", size,
-                                                 ": it is to be sizeof, a multiple of 8 from ",
+                                                 "; it must be sizeof, a multiple of 8 from ",
                                                  least, " to ", kLargestStruct));
 }
 
 absl::Status UnknownMembers(const char* what, size_t known) {
   return absl::InvalidArgumentError(
       absl::StrCat("the ", what,
-                   " ask for what this version of the library does not know: bytes "
+                   " ask for something that this version of the library does not know: bytes "
                    "after the first ",
                    known, " are not zero"));
 }

@@ -24,12 +24,12 @@ absl::StatusOr<T> Choose(uint32_t number, const T (&values)[n], const char* what
 
 absl::Status MustBeZero(uint64_t reserved) {
   if (reserved == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError("a reserved member of the options is not zero");
+  return absl::InvalidArgumentError("the reserved members of the options must be zero");
 }
 
 absl::Status MustBeFlag(uint32_t number, const char* name) {
   if (number <= 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(name, " is 0 or 1"));
+  return absl::InvalidArgumentError(absl::StrCat(name, " must be 0 or 1"));
 }
 
 template <typename T>
@@ -49,7 +49,7 @@ absl::StatusOr<OutputFormat> OutputOf(uint32_t type, uint32_t layout, const floa
   ASSIGN_OR_RETURN(output.layout, Choose(layout, kLayouts, "the layout of pixels"));
   for (size_t c = 0; c < 3; ++c) {
     if (!std::isfinite(mean[c]) || !std::isfinite(std[c]))
-      return absl::InvalidArgumentError("mean and std are finite numbers");
+      return absl::InvalidArgumentError("mean and std must be finite numbers");
     output.mean[c] = mean[c];
     SetUnlessZero(std[c], output.std[c]);
   }
@@ -82,7 +82,7 @@ absl::StatusOr<PixelPipelineOptions> DecodeOf(const shardpack_decode* decode) {
   RETURN_IF_ERROR(CheckCropOptions(crop));
   ASSIGN_OR_RETURN(options.filter, FilterOf(given.filter));
   if (given.channels != 0 && given.channels != 1 && given.channels != 3)
-    return absl::InvalidArgumentError("channels are 1 or 3");
+    return absl::InvalidArgumentError("channels must be 1 or 3");
   SetUnlessZero(static_cast<uint8_t>(given.channels), options.channels);
   ASSIGN_OR_RETURN(options.output, OutputOf(given.type, given.layout, given.mean, given.std));
   RETURN_IF_ERROR(MustBeFlag(given.ignore_orientation, "ignore_orientation"));
@@ -115,7 +115,7 @@ absl::StatusOr<FieldDecode> FieldDecodeOf(const shardpack_field_decode* decode) 
   labels.wide = given.wide_labels != 0;
   labels.legacy = given.legacy_nearest != 0;
   if (given.ignore > 65'535 || (given.ignore > 0 && given.ignore_zero != 0))
-    return absl::InvalidArgumentError("ignore is below 65536, and 0 with ignore_zero");
+    return absl::InvalidArgumentError("ignore must be below 65536, and 0 with ignore_zero");
   SetUnlessZero(static_cast<uint16_t>(given.ignore), labels.ignore);
   if (given.ignore_zero != 0) labels.ignore = 0;
   labels.classes = given.classes;
@@ -124,7 +124,8 @@ absl::StatusOr<FieldDecode> FieldDecodeOf(const shardpack_field_decode* decode) 
   for (size_t i = 0; i < given.color_count; ++i) {
     const shardpack_label_color& color = given.colors[i];
     RETURN_IF_ERROR(MustBeZero(color.reserved));
-    if (color.label > 65'535) return absl::InvalidArgumentError("a colour's label is below 65536");
+    if (color.label > 65'535)
+      return absl::InvalidArgumentError("a colour's label must be below 65536");
     labels.colors.push_back(
         {color.red, color.green, color.blue, static_cast<uint16_t>(color.label)});
   }
@@ -234,8 +235,8 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
   SetUnlessZero(options.memory_bytes, made.memory_bytes);
   SetUnlessZero(options.max_bad_samples, made.max_bad_samples);
   ASSIGN_OR_RETURN(made.bad_samples, Choose(options.bad_samples, kPolicies, "bad_samples"));
-  if (options.threads < 0) return absl::InvalidArgumentError("threads are 0 or more");
-  if (options.io_threads < -1) return absl::InvalidArgumentError("io_threads are -1 or more");
+  if (options.threads < 0) return absl::InvalidArgumentError("threads must be 0 or more");
+  if (options.io_threads < -1) return absl::InvalidArgumentError("io_threads must be -1 or more");
   RETURN_IF_ERROR(MustBeFlag(options.no_verify, "no_verify"));
   RETURN_IF_ERROR(MustBeFlag(options.map_shards, "map_shards"));
   SetUnlessZero(options.threads, made.threads);

@@ -70,7 +70,7 @@ absl::StatusOr<OpenWriter*> UseWriter(const shardpack_writer* handle) {
 
 absl::Status CheckOut(const OpenWriter& open) {
   if (open.out.find_last_not_of("./") == std::string::npos)
-    return absl::InvalidArgumentError("the dataset needs a folder of its own");
+    return absl::InvalidArgumentError("the dataset needs its own folder");
   const auto is_dataset = [](const std::string& folder) {
     return Exists(absl::StrCat(folder, "/", std::string(kManifestName)));
   };

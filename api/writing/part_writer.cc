@@ -40,12 +40,12 @@ absl::Status CheckSample(std::string_view key, std::optional<std::string_view> l
                          std::span<const FieldView> fields) {
   if (key.empty() || key.size() > kMostKeyBytes || key.find('\0') != key.npos) {
     return absl::InvalidArgumentError(
-        StrCat("a key has 1 to ", kMostKeyBytes, " bytes, without NUL"));
+        StrCat("a key must have 1 to ", kMostKeyBytes, " bytes, without NUL"));
   }
   if (label && (label->empty() || label->size() > 255))
-    return absl::InvalidArgumentError("the name of a class has 1 to 255 bytes");
+    return absl::InvalidArgumentError("the name of a class must have 1 to 255 bytes");
   if (fields.empty() || fields[0].name != kImageField)
-    return absl::InvalidArgumentError("one of the fields of a sample is its image");
+    return absl::InvalidArgumentError("one of the fields of a sample must be its image");
   for (size_t f = 1; f < fields.size(); ++f) {
     const auto same = [&](const FieldView& other) { return other.name == fields[f].name; };
     if (std::any_of(fields.begin(), fields.begin() + static_cast<ptrdiff_t>(f), same)) {
@@ -190,7 +190,7 @@ absl::Status PartWriter::End() {
   ASSIGN_OR_RETURN(part.digest, in.Finish());
   if (!compare.same() || findings.errors() > 0) {
     return absl::DataLossError(
-        StrCat(EscapeForTerminal(file_->path()), " is not read as it was written"));
+        StrCat(EscapeForTerminal(file_->path()), " does not read back as it was written"));
   }
   const std::string path = StrCat(folder_, "/", part.name);
   RETURN_IF_ERROR(file_->Publish(StrCat(path, ".tfrecord")));

@@ -247,7 +247,8 @@ absl::StatusOr<ShardIndex> OpenIndex(const std::string& folder, const Part& part
   for (uint64_t record = 0; record < index.records(); ++record)
     whole = whole && index.label(record) < static_cast<int64_t>(part.classes.size());
   if (!whole)
-    return absl::DataLossError(StrCat(In(folder, part.name, kIndex), " is not of its part"));
+    return absl::DataLossError(
+        StrCat(In(folder, part.name, kIndex), " does not belong to its part"));
   return index;
 }
 
@@ -271,7 +272,7 @@ absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder,
   for (const Part& part : parts) {
     if (part.records > kMostSamples - samples) {
       return absl::UnimplementedError(
-          StrCat("a dataset has at most ", kMostSamples, " samples; here are more"));
+          StrCat("a dataset has at most ", kMostSamples, " samples; there are more here"));
     }
     samples += part.records;
   }

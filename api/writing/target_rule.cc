@@ -72,9 +72,9 @@ absl::Status TargetRule::Check(std::string_view key, bool labelled,
   if (format_ == "webdataset") return CheckWebdataset(key, labelled, fields);
   if (format_ == "hdf5" && layout_ != kDecodedLayout) return CheckHdf5(key, fields);
   if ((format_ == "npy" || format_ == "hdf5" || format_ == "lmdb") && fields.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(format_, " holds images alone, and not the field ",
-                     EscapeForTerminal(fields[1].name), " of the sample ", EscapeForTerminal(key)));
+    return absl::InvalidArgumentError(absl::StrCat(format_, " holds only images, not the field ",
+                                                   EscapeForTerminal(fields[1].name),
+                                                   " of the sample ", EscapeForTerminal(key)));
   }
   if (format_ == "lmdb" && layout_ == kRawLayout) return CheckKeyBytes(key, kMaxLmdbKeyBytes);
   return absl::OkStatus();

@@ -38,25 +38,25 @@ def paths(values: Any, what: str) -> list[bytes]:
   if isinstance(values, (str, bytes, os.PathLike)):
     values = [values]
   elif not isinstance(values, Iterable):
-    raise OptionError(f"{what} is a path or a list of paths, and not {type(values).__name__}")
+    raise OptionError(f"{what} must be a path or a list of paths, not {type(values).__name__}")
   found = [path(value, what) for value in values]
   if not found:
-    raise OptionError(f"{what} is a list without a path")
+    raise OptionError(f"{what} must not be an empty list")
   return found
 
 
 def path(value: Any, what: str) -> bytes:
   if not isinstance(value, (str, bytes, os.PathLike)):
-    raise OptionError(f"{what} is a path, and not {type(value).__name__}")
+    raise OptionError(f"{what} must be a path, not {type(value).__name__}")
   encoded = os.fsencode(value)
   if not encoded or b"\0" in encoded:
-    raise OptionError(f"{what} is an empty path" if not encoded else f"{what} has a zero byte")
+    raise OptionError(f"{what} must not be empty" if not encoded else f"{what} must not contain a zero byte")
   return encoded
 
 
 def _flag(keyword: str, value: Any) -> bool:
   if not isinstance(value, bool):
-    raise OptionError(f"{keyword} is True or False, and not {value!r}")
+    raise OptionError(f"{keyword} must be True or False, not {value!r}")
   return value
 
 
@@ -85,7 +85,7 @@ def _text(keyword: str, value: Any) -> bytes:
   elif isinstance(value, float):
     text = repr(value).encode()
   else:
-    raise OptionError(f"{keyword} is a text, a number, a path or a list of these, and not {value!r}")
+    raise OptionError(f"{keyword} must be a str, a number, a path or a list of these, not {value!r}")
   if b"\0" in text:
-    raise OptionError(f"{keyword} has a zero byte")
+    raise OptionError(f"{keyword} must not contain a zero byte")
   return text

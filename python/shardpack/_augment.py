@@ -45,7 +45,7 @@ class Augment:
 
   def __init__(self, text: str = "") -> None:
     if not isinstance(text, str):
-      raise TypeError(f"a plan is text, and not {type(text).__name__}")
+      raise TypeError(f"a plan must be text, not {type(text).__name__}")
     moves = ctypes.c_uint32()
     made = ctypes.c_char_p()
     call(library.augment_check, c_text(text, "augment"), ctypes.byref(made), ctypes.byref(moves))
@@ -96,7 +96,7 @@ class Augment:
     if not isinstance(address, int):
       address = ctypes.cast(address, ctypes.c_void_p).value
     if not address:
-      raise OptionError("a function is a ctypes function, a numba.cfunc, or its address")
+      raise OptionError("expected a ctypes function, a numba.cfunc, or its address")
     return self._with_own(_Own("", parameters, name, address, function), p)
 
   def batch(self, function: Callable[[Any, Any], object], name: str = "") -> Augment:
@@ -110,7 +110,7 @@ class Augment:
     augment/1 batch(darken)
     """
     if not callable(function):
-      raise TypeError(f"a function is needed, and not {type(function).__name__}")
+      raise TypeError(f"expected a function, not {type(function).__name__}")
     made = self.then(f"batch({name or getattr(function, '__name__', '')})")
     made._functions += (function,)
     return made
@@ -187,14 +187,14 @@ def own_array(plan: Augment) -> Any:
 
 def _number(value: Any) -> str:
   if isinstance(value, bool) or not isinstance(value, (int, float)):
-    raise OptionError(f"a number is needed, and not {value!r}")
+    raise OptionError(f"expected a number, not {value!r}")
   return repr(float(value)) if isinstance(value, float) else repr(int(value))
 
 
 def _range(value: Any) -> str:
   if isinstance(value, (list, tuple)):
     if len(value) != 2:
-      raise OptionError(f"a range is (low, high), and not {value!r}")
+      raise OptionError(f"a range must be (low, high), not {value!r}")
     return f"{_number(value[0])}..{_number(value[1])}"
   return _number(value)
 
@@ -210,12 +210,12 @@ def apply_program(program: str, pixels: Any) -> Any:
   """
   numpy = import_numpy()
   if not isinstance(pixels, numpy.ndarray) or pixels.dtype != numpy.uint8 or pixels.ndim not in (2, 3):
-    raise OptionError("pixels are a NumPy array of uint8, [height, width, channels] or [height, width]")
+    raise OptionError("pixels must be a NumPy array of uint8, [height, width, channels] or [height, width]")
   height, width = pixels.shape[:2]
   channels = pixels.shape[2] if pixels.ndim == 3 else 1
   packed = pixels.strides[1] == channels and (pixels.ndim == 2 or pixels.strides[2] == 1)
   if not packed or pixels.strides[0] < width * channels or not pixels.flags.writeable:
-    raise OptionError("pixels can be written to and lie without gaps within a row: numpy.ascontiguousarray(pixels) does")
+    raise OptionError("pixels must be writable and without gaps within a row: use numpy.ascontiguousarray(pixels)")
   call(library.program_apply, c_text(program, "program"), pixels.ctypes.data, width, height, channels, pixels.strides[0])
   return pixels
 
@@ -238,7 +238,7 @@ class Mix:
   def __init__(self, mixup: float = 0.0, cutmix: float = 0.0, *, classes: int, p: float = 1.0, cutmix_share: float = 0.5,
                group: int = 2, smoothing: float = 0.0) -> None:
     if p == 0 or cutmix_share == 0:
-      raise OptionError("p and cutmix_share are above 0: leave out what is not wanted")
+      raise OptionError("p and cutmix_share must be above 0: leave out what is not wanted")
     self._given = {"mixup": mixup, "cutmix": cutmix, "classes": classes, "p": p, "cutmix_share": cutmix_share, "group": group,
                    "smoothing": smoothing}
     self._options = _c.mix(

@@ -80,7 +80,7 @@ class BatchFacts:
     keys: list[Optional[str]] = []
     dataset = self._look.dataset
     if dataset is None:
-      raise OptionError("keys are known of a loader's batches alone")
+      raise OptionError("only batches of a loader know their keys")
     for number in self.ids.tolist():
       if number == _c.PADDING_ID:
         keys.append(None)
@@ -303,7 +303,7 @@ class Batch(BatchFacts):
       if self._look.warps:
         raise OptionError("boxes() knows crop and flip, and the plan moves pixels once more: use decode_fields={'json': 'coco'}")
       if self._view.views > 1 or self._view.soft_labels:
-        raise OptionError("boxes() is for one view of unmixed samples")
+        raise OptionError("boxes() needs a single view of unmixed samples")
       boxes = _boxes.moved(boxes, self._corners(), self.flips, self._view.width, self._view.height)
     return [_boxes.formatted(each, format) for each in boxes]
 

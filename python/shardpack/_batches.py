@@ -223,7 +223,7 @@ class Batches:
     """
     epoch, step = whole(epoch, "epoch"), whole(step, "step")
     if step > self._order.steps:
-      raise OptionError(f"step is a number up to {self._order.steps}, the steps of an epoch, and not {step}")
+      raise OptionError(f"step must be at most {self._order.steps}, the steps of an epoch, not {step}")
     with self._one_at_a_time:
       self._refuse_in_handler()
       self._move(epoch, step)

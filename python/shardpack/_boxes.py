@@ -41,7 +41,7 @@ def stored_boxes(content: Optional[bytes], what: str) -> Any:
   if _is_npy(content):
     array = numpy.load(io.BytesIO(content), allow_pickle=False)
     if array.ndim != 2 or array.shape[1] != 4:
-      raise OptionError(f"{what} is an array of the shape {array.shape}, and not of rows of four numbers")
+      raise OptionError(f"{what} must be rows of four numbers, not an array of the shape {array.shape}")
     return array.astype(numpy.float64)
   boxes = [_numbers(each, what) for each in objects_of(parsed(content, what), what) if not isinstance(each, dict) or has_box(each)]
   try:

@@ -61,7 +61,7 @@ class Dataset:
       self._become(made(library.dataset_release, library.dataset_open, encoded), _source.of_path(encoded))
       self._path = encoded
     else:
-      raise TypeError(f"path is a str, bytes, an os.PathLike or a list of these, and not {type(path).__name__}")
+      raise TypeError(f"path must be a str, bytes, an os.PathLike or a list of these, not {type(path).__name__}")
 
   @classmethod
   def _of(cls, handle: Handle, source: _source.Source, base: Optional[Dataset] = None, ids: Optional[Uint64s] = None) -> Dataset:
@@ -89,7 +89,7 @@ class Dataset:
     60
     """
     if isinstance(parts, Dataset):  # which would be read sample by sample
-      raise TypeError("parts is a list of Datasets, and not one")
+      raise TypeError("parts must be a list of Datasets, not a single one")
     parts = [of_type(part, Dataset, "each of the parts") for part in parts]
     _select.check_classes(parts)
     bases = [part._base for part in parts]
@@ -166,7 +166,7 @@ class Dataset:
   def __contains__(self, key: object) -> bool:
     """Whether a sample has this key."""
     if not isinstance(key, (str, bytes)):
-      raise TypeError(f"in asks for a key, which is text, and not {type(key).__name__}")
+      raise TypeError(f"a key must be a str, not {type(key).__name__}")
     try:
       self.find_key(key)
       return True

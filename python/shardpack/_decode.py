@@ -65,7 +65,7 @@ class Decode:
   def _refuse_off_host(self) -> None:
     """Where a device crops."""
     if self._augment is not None or self._views > 1:
-      raise OptionError("augment and views are of a Loader's own decoding, on the host: give the Decode to the Loader")
+      raise OptionError("augment and views belong to a Loader's own decoding, on the host: give the Decode to the Loader")
 
   def _augment_of_device(self) -> Optional[bytes]:
     """The plan, where a device decodes."""
@@ -88,5 +88,5 @@ def _without_effect(crop: str, needed: str, **options: tuple[Any, Any]) -> None:
 def _range(values: Sequence[float], what: str) -> tuple[float, float]:
   low, high = values
   if not 0 < low <= high:
-    raise OptionError(f"{what} is a range of numbers above 0, and not from {low} to {high}")
+    raise OptionError(f"{what} must be a range of numbers above 0, not from {low} to {high}")
   return low, high

@@ -153,7 +153,7 @@ class DeviceLoader(BatchesOnDevice):
     if device is None:
       raise OptionError("the Loader needs device=...: its memory is not pinned")
     if decode is not None and filter is not None:
-      raise OptionError("filter is Decode's where there is one")
+      raise OptionError("give filter to the Decode, not to the DeviceLoader")
     if decode is not None:
       of_type(decode, Decode, "decode")
     elif decode_by != "device" or share_decoding:
@@ -161,7 +161,7 @@ class DeviceLoader(BatchesOnDevice):
     elif dtype is None and (width or height or filter is not None):
       raise OptionError("width, height and filter need a dtype, such as 'uint8'")
     if flag(channels_last, "channels_last") and layout != "nchw":
-      raise OptionError("channels_last is of layout='nchw', whose shape it keeps")
+      raise OptionError("channels_last needs layout='nchw', whose shape it keeps")
     if to is not None:
       choice(to, "to", FRAMEWORKS)
     means, stds = normalising(dtype, mean, std)
@@ -316,7 +316,7 @@ def move_to_device(loader: Loader, device: Any, options: dict[str, Any]) -> Devi
 def _for_device(decode: Decode) -> Any:
   options = decode._options
   if options.type != _c.U8 or options.layout != _c.NHWC:
-    raise OptionError("dtype, layout, mean and std are the DeviceLoader's, not Decode's")
+    raise OptionError("give dtype, layout, mean and std to the DeviceLoader, not to its Decode")
   if options.fast:
-    raise OptionError("fast is of the Loader's own decoding")
+    raise OptionError("fast applies only to a Loader's own decoding")
   return options

@@ -27,7 +27,7 @@ def encoded(value: Any, name: str, encoding: str | None, quality: int) -> bytes:
   if isinstance(value, (dict, list, tuple, int, float)):
     return _json(value, name)
   other = "; numpy.asarray() makes an array of it" if hasattr(value, "__array__") else ""
-  raise OptionError(f"{name} is bytes, text, an array or JSON, and not {type(value).__name__}{other}")
+  raise OptionError(f"{name} must be bytes, text, an array or JSON, not {type(value).__name__}{other}")
 
 
 def _json(value: Any, name: str) -> bytes:
@@ -43,7 +43,7 @@ def _plain(value: Any) -> Any:
   """Of NumPy's values in JSON."""
   if hasattr(value, "tolist"):
     return value.tolist()
-  raise TypeError(f"{type(value).__name__} has no form in JSON")
+  raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def _array(array: Any, name: str, encoding: str | None, quality: int) -> bytes:
@@ -66,7 +66,7 @@ def _what(array: Any) -> str:
 
 def _jpeg(array: Any, name: str, quality: int) -> bytes:
   if array.dtype != "uint8" or not (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (1, 3))) or 0 in array.shape:
-    raise OptionError(f"{name}: a JPEG is made of uint8 [h, w], [h, w, 1] or [h, w, 3], and not of {_what(array)}")
+    raise OptionError(f"{name}: a JPEG must be made of uint8 [h, w], [h, w, 1] or [h, w, 3], not of {_what(array)}")
   try:
     from PIL import Image  # pylint: disable=import-outside-toplevel
   except ImportError:
@@ -81,7 +81,7 @@ def png(array: Any, name: str) -> bytes:
   """Rows as differences from the one above them (PNG specification, 9.2): that costs little, and most images become smaller."""
   channels = 1 if array.ndim == 2 else array.shape[2] if array.ndim == 3 else 0
   if array.dtype.kind != "u" or array.dtype.itemsize > 2 or channels not in _PNG_COLOR or 0 in array.shape:
-    raise OptionError(f"{name}: a PNG is made of uint8 or uint16 [h, w] or [h, w, 1 to 4], and not of {_what(array)}")
+    raise OptionError(f"{name}: a PNG must be made of uint8 or uint16 [h, w] or [h, w, 1 to 4], not of {_what(array)}")
   numpy = import_numpy()
   height, width = array.shape[:2]
   big_endian = array.astype(array.dtype.newbyteorder(">"), order="C", copy=False)

@@ -29,7 +29,7 @@ class Labels:
                colors: Optional[Mapping[Sequence[int], int]] = None, share: str = "all") -> None:
     self._given = {"classes": classes, "ignore": ignore, "bits": bits, "nearest": nearest, "colors": colors, "share": share}
     if bits not in _BITS:
-      raise OptionError(f"bits is 8 or 16, and not {bits!r}")
+      raise OptionError(f"bits must be 8 or 16, not {bits!r}")
     ignore = whole(ignore, "ignore", bits)
     rows = [_color(color, label) for color, label in (colors or {}).items()]
     self._colors = (_c.label_color * len(rows))(*rows)
@@ -68,7 +68,7 @@ class Coco:
     flat = [whole(number, "pairs", 32) for pair in pairs for number in _two(pair)]
     self._pairs = (ctypes.c_uint32 * len(flat))(*flat)
     if len(flat) > 2 * whole(keypoints, "keypoints", 32):
-      raise OptionError(f"pairs are of {len(flat)} keypoints, and not of {keypoints}")
+      raise OptionError(f"pairs name {len(flat)} keypoints, but there are {keypoints}")
     self._options = {
         "kind": _c.AS_COCO,
         "box_format": choice(format, "format", {"xyxy": _c.XYXY, "xywh": _c.XYWH}),
@@ -110,7 +110,7 @@ class DecodeFields:
 
   def __init__(self, fields: Optional[Mapping[str, FieldDecode]]) -> None:
     if fields and not isinstance(fields, Mapping):
-      raise OptionError("decode_fields is a dict, such as {'mask.png': 'labels', 'json': 'coco'}")
+      raise OptionError("decode_fields must be a dict, such as {'mask.png': 'labels', 'json': 'coco'}")
     self.masks, self._structs, self.maps = [], [], []
     self._kept = dict(fields or {})
     for name, how in self._kept.items():
@@ -121,7 +121,7 @@ class DecodeFields:
       if isinstance(how, str) and how in _BY_WORD:
         self._kept[name] = how = _BY_WORD[how]()
       if not isinstance(how, (Labels, Coco, Paired)):
-        raise OptionError(f"decode_fields[{name!r}] is 'nearest', 'labels', 'coco', 'image', or a Labels, Coco or Paired, and not {how!r}")
+        raise OptionError(f"decode_fields[{name!r}] must be 'nearest', 'labels', 'coco', 'image', or a Labels, Coco or Paired, not {how!r}")
       if isinstance(how, Labels):
         self.maps.append(name)
       self._structs.append(_c.field_decode(size=ctypes.sizeof(_c.field_decode), field=c_text(name, "decode_fields"), **how._options))
@@ -134,7 +134,7 @@ def _two(pair: Sequence[int]) -> tuple[int, int]:
   try:
     first, second = pair
   except (TypeError, ValueError):
-    raise OptionError(f"pairs are of two keypoints each, and not {pair!r}") from None
+    raise OptionError(f"pairs must have two keypoints each, not {pair!r}") from None
   return first, second
 
 
@@ -142,7 +142,7 @@ def _color(color: Sequence[int], label: int) -> Any:
   try:
     red, green, blue = color
   except (TypeError, ValueError):
-    raise OptionError(f"colors are of three numbers each, (red, green, blue), and not {color!r}") from None
+    raise OptionError(f"colors must have three numbers each, (red, green, blue), not {color!r}") from None
   parts = [whole(part, "a colour's part", 8) for part in (red, green, blue)]
   return _c.label_color(*parts, 0, whole(label, "a colour's label", 16))
 

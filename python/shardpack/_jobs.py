@@ -46,7 +46,7 @@ class Job:
 
   def __init__(self, verb: str, *paths: Path, **flags: Any):
     if verb not in FLAGS:
-      raise OptionError(f"{verb!r} is not a job; there are {', '.join(FLAGS)}{nearest(str(verb), FLAGS)}")
+      raise OptionError(f"{verb!r} is not a job; jobs are {', '.join(FLAGS)}{nearest(str(verb), FLAGS)}")
     typed = [verb.encode(), *_arguments.words(verb, flags)]
     if paths:
       typed += [b"--", *_arguments.paths(paths, "a path")]
@@ -107,7 +107,7 @@ class Job:
   def result(self) -> Report:
     """The Report of a job that has ended. StateError while it runs."""
     if not self.done:
-      raise StateError("the job runs; wait() waits for its end")
+      raise StateError("the job is still running; wait() waits for its end")
     handle: Handle = self._handle or self._starting.result()  # raises why it could not be started
     import json  # pylint: disable=import-outside-toplevel
     facts = json.loads(text_made(library.job_result_json, handle))
@@ -118,7 +118,7 @@ class Job:
       self._warn(made_report)
       return made_report
     if facts["cancelled"]:
-      raise CancelledError(f"{' '.join(self.command)} was cancelled; the same job goes on with what it has finished")
+      raise CancelledError(f"{' '.join(self.command)} was cancelled; the same job resumes with what it has finished")
     raise self._failure(facts)
 
   def _warn(self, report: Report) -> None:

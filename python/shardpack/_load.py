@@ -159,7 +159,7 @@ def _global_batch(batch: Optional[int], global_batch: Optional[int], share: Shar
 
 def _mode(shuffle: Any) -> str:
   if shuffle not in (True, False, "block"):
-    raise OptionError(f"shuffle is True, False or 'block', and not {shuffle!r}")
+    raise OptionError(f"shuffle must be True, False or 'block', not {shuffle!r}")
   return _SHUFFLES[shuffle]
 
 
@@ -207,7 +207,7 @@ def _pair(size: Any) -> tuple[int, int]:
   try:
     width, height = [index(side) for side in sides if not isinstance(side, (bool, str))]
   except (TypeError, ValueError):
-    raise OptionError(f"size is a number of pixels or (width, height), and not {size!r}") from None
+    raise OptionError(f"size must be a number of pixels or (width, height), not {size!r}") from None
   return width, height
 
 
@@ -216,6 +216,6 @@ def _bytes_of(memory: Union[int, str]) -> int:
     return int(whole(memory, "memory", least=1))
   match = _SIZE.fullmatch(memory.strip())
   if not match or match[3] and not match[2]:
-    raise OptionError(f"memory is a number of bytes, or text such as '1GiB' or '500MB', and not {memory!r}")
+    raise OptionError(f"memory must be a number of bytes, or text such as '1GiB' or '500MB', not {memory!r}")
   unit = _UNITS[match[2].lower()]
   return int(float(match[1]) * (1024**list(_UNITS.values()).index(unit) if match[3] else unit))

@@ -82,11 +82,11 @@ def ids_of(values: Any, what: str) -> tuple[int, int, Any]:
   numpy = import_numpy()
   array = numpy.asarray(values)
   if array.ndim != 1:
-    raise OptionError(f"{what} is a row of ids, such as a list, and not {'one value' if array.ndim == 0 else 'several rows'}")
+    raise OptionError(f"{what} must be a row of ids, such as a list, not {'one value' if array.ndim == 0 else 'several rows'}")
   if array.dtype.kind == "b":
-    raise OptionError(f"{what} is a row of ids, and not of True and False: numpy.flatnonzero(mask) has those of a mask")
+    raise OptionError(f"{what} must be a row of ids, not of True and False: numpy.flatnonzero(mask) has those of a mask")
   if array.size > 0 and array.dtype.kind not in "iu":
-    raise OptionError(f"{what} is a row of whole numbers, and not of {array.dtype}")
+    raise OptionError(f"{what} must be a row of whole numbers, not of {array.dtype}")
   if array.dtype.kind == "i" and array.size > 0 and array.min() < 0:
     raise OptionError(f"{what} has an id {array.min()}; ids begin with 0")
   array = numpy.ascontiguousarray(array, dtype=numpy.uint64)

@@ -14,7 +14,7 @@ from ._errors import OptionError
 def choice(value: Any, what: str, numbers: Mapping[str, Any]) -> Any:
   """The number of a word."""
   if not isinstance(value, str) or value not in numbers:
-    raise OptionError(f"{what} is one of " + ", ".join(f"'{name}'" for name in numbers))
+    raise OptionError(f"{what} must be one of " + ", ".join(f"'{name}'" for name in numbers))
   return numbers[value]
 
 
@@ -22,7 +22,7 @@ def whole(value: Any, what: str, bits: int = 64, least: int = 0) -> int:
   """A number that an unsigned integer of so many bits holds; ctypes would cut a larger one, and many a 0 is a default in C."""
   number = _index(value, what)
   if not least <= number < 1 << bits:
-    raise OptionError(f"{what} is a number from {least} to {(1 << bits) - 1}, and not {number}")
+    raise OptionError(f"{what} must be a number from {least} to {(1 << bits) - 1}, not {number}")
   return number
 
 
@@ -30,7 +30,7 @@ def _index(value: Any, what: str) -> int:
   try:
     return index(value)
   except TypeError:
-    raise OptionError(f"{what} is a whole number, and not {value!r}") from None
+    raise OptionError(f"{what} must be a whole number, not {value!r}") from None
 
 
 def signed(value: Any, what: str) -> int:
@@ -44,13 +44,13 @@ def real(value: Any, what: str) -> float:
   try:
     return float(0 + value)  # which text and a bool's "no" are not
   except TypeError:
-    raise OptionError(f"{what} is a number, and not {value!r}") from None
+    raise OptionError(f"{what} must be a number, not {value!r}") from None
 
 
 def flag(value: Any, what: str) -> bool:
   """Any other value, such as 'no', would be one of the two as well."""
   if value not in (False, True):
-    raise OptionError(f"{what} is True or False, and not {value!r}")
+    raise OptionError(f"{what} must be True or False, not {value!r}")
   return bool(value)
 
 
@@ -58,7 +58,7 @@ def of_type(value: Any, of: Any, what: str) -> Any:
   """The value: the library has no way to tell one object from another."""
   if not isinstance(value, of):
     names_of = of.__name__ if isinstance(of, type) else " or ".join(each.__name__ for each in of)
-    raise TypeError(f"{what} is to be of type {names_of}, and not {type(value).__name__}")
+    raise TypeError(f"{what} must be of type {names_of}, not {type(value).__name__}")
   return value
 
 
@@ -66,25 +66,25 @@ def normalising(dtype: str | None, mean: Sequence[float], std: Sequence[float], 
   """mean and std of (number - mean) / std, for each channel one."""
   for value, what in ((mean, "mean"), (std, "std")):
     if not isinstance(value, Iterable):
-      raise OptionError(f"{what} is {channels} numbers, one a channel, and not {value!r}")
+      raise OptionError(f"{what} must be {channels} numbers, one per channel, not {value!r}")
   mean, std = tuple(mean), tuple(std)
   if (dtype or "uint8") == "uint8" and (any(number != 0 for number in mean) or any(number != 1 for number in std)):
     raise OptionError("mean and std need another dtype than 'uint8', such as 'float32'")
   means, stds = _threes(mean, "mean", channels), _threes(std, "std", channels)
   if 0 in tuple(stds):
-    raise OptionError("std is not 0")
+    raise OptionError("std must not be 0")
   if any(number > 1 for number in means):
-    raise OptionError(f"mean and std are of numbers from 0 to 1, and not {mean}: those of bytes are divided by 255")
+    raise OptionError(f"mean and std must be numbers from 0 to 1, not {mean}: means of bytes must be divided by 255")
   return means, stds
 
 
 def _threes(values: tuple[float, ...], what: str, channels: int) -> Any:
   numbers = values * 3 if len(values) == channels == 1 else values
   if len(numbers) != 3:
-    raise OptionError(f"{what} is three numbers, one for each channel")
+    raise OptionError(f"{what} must be three numbers, one per channel")
   array = (ctypes.c_float * 3)(*numbers)
   if not all(abs(number) < float("inf") for number in array):
-    raise OptionError(f"{what} is three finite numbers, and not {numbers}")
+    raise OptionError(f"{what} must be three finite numbers, not {numbers}")
   return array
 
 
@@ -92,7 +92,7 @@ def c_text(value: Any, what: str) -> bytes:
   """Text for a `char*`, which would end at a zero byte."""
   encoded = os.fsencode(value)
   if b"\0" in encoded:
-    raise OptionError(f"{what} has a zero byte")
+    raise OptionError(f"{what} must not contain a zero byte")
   return encoded
 
 
@@ -104,7 +104,7 @@ def cursor_text(cursor: str | bytes | None) -> bytes | None:
 def names(values: Iterable[Any], what: str) -> Any:
   """An array of `char*`."""
   if isinstance(values, (str, bytes)):
-    raise OptionError(f"{what} is a list of names, and not one name")
+    raise OptionError(f"{what} must be a list of names, not a single name")
   encoded = [c_text(value, what) for value in values]
   return (ctypes.c_char_p * len(encoded))(*encoded)
 

@@ -70,7 +70,7 @@ def check_agreed(path: bytes, words: list[bytes], workers: int) -> None:
     raise OptionError(f"{parts} is of {_writers(before[1])}, and this is {_writers(workers)}: give the same workers=, or remove "
                       f"{parts} to start again without its samples")
   if workers > 1 and before[0] != words:
-    raise OptionError(f"the workers before this one have other arguments: {_text(before[0])}, and not {_text(words)}; give all the "
+    raise OptionError(f"the workers before this one have other arguments: {_text(before[0])}, not {_text(words)}; give all the "
                       f"same, or remove {os.fsdecode(os.path.join(folder(path), _OPTIONS))}")
 
 

@@ -32,14 +32,14 @@ def _number(environment: Mapping[str, str], name: str) -> int:
   try:
     return int(environment[name])
   except ValueError:
-    raise OptionError(f"{name} of the environment is {environment[name]!r}, and not a number") from None
+    raise OptionError(f"the environment variable {name} is {environment[name]!r}, not a number") from None
 
 
 def share_of(rank: Union[int, str], world_size: Union[int, str], environment: Mapping[str, str] = os.environ) -> Share:
   """Numbers as they are; 'auto' from torchrun's, Slurm's or Open MPI's environment, or else one process."""
   for value, what in ((rank, "rank"), (world_size, "world_size")):
     if isinstance(value, str) and value != "auto":
-      raise OptionError(f"{what} is a number or 'auto', and not {value!r}")
+      raise OptionError(f"{what} must be a number or 'auto', not {value!r}")
   found = _found(environment) if "auto" in (rank, world_size) else None
   started = Share(*(_number(environment, name) for name in found)) if found else Share(0, 1)
   if (rank == "auto") != (world_size == "auto"):
@@ -53,7 +53,7 @@ def share_of(rank: Union[int, str], world_size: Union[int, str], environment: Ma
       raise OptionError(f"{what}={given} is not what the environment says: {name}={getattr(started, what)}")
   share = Share(_size(rank, started.rank, "rank", 0), _size(world_size, started.world_size, "world_size", 1))
   if share.rank >= share.world_size:
-    raise OptionError(f"rank is a number below world_size, {share.world_size}, and not {share.rank}")
+    raise OptionError(f"rank must be below world_size, {share.world_size}, not {share.rank}")
   return share
 
 

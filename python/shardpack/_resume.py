@@ -58,7 +58,7 @@ def read(content: Any) -> Saved:
   if isinstance(content, (str, bytes)):
     content = {"cursor": content, "version": VERSION}
   if not isinstance(content, Mapping) or "cursor" not in content:
-    raise OptionError("a state is what state_dict() returned: a dict with cursor and version")
+    raise OptionError("a state must be what state_dict() returned: a dict with cursor and version")
   if content.get("version") != VERSION:
     raise OptionError(f"the state has version {content.get('version')!r}; this package knows version {VERSION}")
   text = content["cursor"]
@@ -91,7 +91,7 @@ def check_augment(saved: Saved, own: str, augmentation: str) -> None:
   difference = ("augmentation", saved.augment or "none", now or "none")
   if saved.augmentation and augmentation:
     difference = _first_difference(_parts(saved.augmentation), _parts(augmentation))
-  raise error([difference], "; with other_augment=True a loader goes on all the same")
+  raise error([difference], "; with other_augment=True a loader resumes all the same")
 
 
 def _parts(augmentation: str) -> list[str]:
@@ -111,7 +111,7 @@ def check_order(saved: Saved, order: Order, strict: bool) -> None:
     return
   differences = _differences(saved.order, order.explain())
   if strict or any(what not in _OF_BATCH for what, _, _ in differences):
-    raise error(differences, "; with strict=False a loader with another global batch goes on with the epoch's samples not yet seen"
+    raise error(differences, "; with strict=False a loader with another global batch resumes with the epoch's samples not yet seen"
                 if all(what in _OF_BATCH for what, _, _ in differences) else "")
 
 

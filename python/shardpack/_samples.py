@@ -220,7 +220,7 @@ def collate(samples: Sequence[Sample]) -> EncodedBatch:
     return EncodedBatch(samples._content.block(), samples._ids.tobytes(), samples._content.labels)
   for sample in samples:
     if not isinstance(sample, Sample):
-      raise TypeError(f"samples are those of a shardpack.Dataset, and not {type(sample).__name__}: a DataLoader with a transform of its own has "
+      raise TypeError(f"samples must come from a shardpack.Dataset, not {type(sample).__name__}: a DataLoader with a transform of its own has "
                       "its own collate_fn")
   fields = {name: None for sample in samples for name in sample.fields}
   block = _joined({name: [sample.fields.get(name) for sample in samples] for name in fields})

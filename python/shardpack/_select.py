@@ -22,7 +22,7 @@ _KEYWORDS = ("label", "split", *_LIMITS)
 def place(dataset: Dataset, number: Any) -> int:
   """The number of a sample; negative ones count from the end."""
   if isinstance(number, bool) or str(getattr(number, "dtype", "")).endswith("bool"):
-    raise TypeError("a sample is asked for by its number, and not by True or False")
+    raise TypeError("a sample must be asked for by its number, not by True or False")
   wanted, count = index(number), len(dataset)
   if -count <= wanted < count:
     return wanted if wanted >= 0 else wanted + count
@@ -60,7 +60,7 @@ def _numbers(dataset: Dataset, which: Any) -> Array:
     raise TypeError(f"a sample is asked for by its number; dataset.get({which!r}) is the one with that key")
   array = numpy.asarray(which)
   if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iub"):
-    raise TypeError("samples are asked for by a number, a slice, a mask or a row of numbers, and not by "
+    raise TypeError("samples must be asked for by a number, a slice, a mask or a row of numbers, not by "
                     + (type(which).__name__ if array.ndim != 1 else f"a row of {array.dtype}"))
   count = len(dataset)
   if array.dtype.kind == "b":
@@ -79,9 +79,9 @@ def _numbers(dataset: Dataset, which: Any) -> Array:
 def _mask(values: Any, count: int, what: str) -> Array:
   array = import_numpy().asarray(values)
   if array.dtype.kind != "b" or array.ndim != 1:
-    raise OptionError(f"{what} is a row of True and False, and not {'of ' + str(array.dtype) if array.ndim == 1 else type(values).__name__}")
+    raise OptionError(f"{what} must be a row of True and False, not {'of ' + str(array.dtype) if array.ndim == 1 else type(values).__name__}")
   if len(array) != count:
-    raise OptionError(f"{what} has {len(array)} entries, and the dataset has {count} samples")
+    raise OptionError(f"{what} has {len(array)} entries, but the dataset has {count} samples")
   return array
 
 
@@ -89,7 +89,7 @@ def matching(dataset: Dataset, condition: Optional[Callable[[Table], Any]], cond
   """For Dataset.where."""
   numpy = import_numpy()
   if condition is not None and not callable(condition):
-    raise TypeError(f"condition is a function of the table, and not {type(condition).__name__}; dataset[mask] takes a mask")
+    raise TypeError(f"condition must be a function of the table, not {type(condition).__name__}; dataset[mask] takes a mask")
   chosen = numpy.ones(len(dataset), bool)
   for name, value in conditions.items():
     chosen &= _fulfils(dataset, name, value)
@@ -151,7 +151,7 @@ def drawn(dataset: Dataset, n: int, seed: int) -> Array:
   numpy = import_numpy()
   count = whole(n, "n", 32)
   if count > len(dataset):
-    raise OptionError(f"n is {count}, and the dataset has {len(dataset)} samples")
+    raise OptionError(f"n is {count}, but the dataset has {len(dataset)} samples")
   ids = Order(len(dataset), count, seed=seed).ids(0, 0) if count else numpy.empty(0, numpy.uint64)
   return base_ids(dataset, ids)
 

@@ -16,7 +16,7 @@ def target_of(images: Any, labels: Any) -> Any:
   if labels is not None:
     target.labels, _ = _memory_of(labels, "labels")
     if "int64" not in str(labels.dtype):
-      raise OptionError(f"labels is of int64, and not {labels.dtype}")
+      raise OptionError(f"labels must be int64, not {labels.dtype}")
   return target
 
 
@@ -28,8 +28,8 @@ def _memory_of(array: Any, what: str) -> tuple[int, int]:
   else:
     interface = getattr(array, "__cuda_array_interface__", None) or getattr(array, "__array_interface__", None)
     if interface is None:
-      raise OptionError(f"{what} is an array of torch, or one with __cuda_array_interface__, and not {type(array).__name__}")
+      raise OptionError(f"{what} must be a torch tensor, or an array with __cuda_array_interface__, not {type(array).__name__}")
     dense, address, size = interface.get("strides") is None, interface["data"][0], array.nbytes
   if not dense:
-    raise OptionError(f"{what} has gaps; its memory has to be contiguous")
+    raise OptionError(f"the memory of {what} must be contiguous")
   return int(address), int(size)

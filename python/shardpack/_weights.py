@@ -19,16 +19,16 @@ def order_of(weights: Any, labels: Any, classes: Sequence[str], samples: int, ep
   numpy = import_numpy()
   if isinstance(weights, str):
     if weights != "balanced":
-      raise OptionError(f"weights is 'balanced', a dict of classes or a row of numbers, and not {weights!r}")
+      raise OptionError(f"weights must be 'balanced', a dict of classes or a row of numbers, not {weights!r}")
     of_sample = _balanced(labels)
   elif isinstance(weights, Mapping):
     of_sample = _of_classes(weights, labels, classes)
   else:
     of_sample = numpy.asarray(weights, numpy.float64)
     if of_sample.shape != (samples,):
-      raise OptionError(f"weights has the shape {of_sample.shape}, and the dataset {samples} samples")
+      raise OptionError(f"weights has the shape {of_sample.shape}, but the dataset has {samples} samples")
   if not numpy.isfinite(of_sample).all() or (of_sample < 0).any() or not (of_sample > 0).any():
-    raise OptionError("weights are finite numbers from 0 on, and one of them is above 0")
+    raise OptionError("weights must be finite numbers of at least 0, and one of them above 0")
   return _order(of_sample, weights, labels, samples, epoch_samples or samples, options)
 
 
@@ -52,7 +52,7 @@ def _of_classes(weights: Mapping[Any, float], labels: Any, classes: Sequence[str
     if not 0 <= number < count:
       raise OptionError(f"weights has the class {name!r}, and the dataset {', '.join(classes) or f'labels below {count}'}")
     if number in given:
-      raise OptionError(f"weights has the class {given[number]!r} a second time, as {name!r}")
+      raise OptionError(f"weights has the class {given[number]!r} twice, also as {name!r}")
     given[number] = name
     of_sample[labels == number] = weight
   return of_sample

@@ -195,7 +195,7 @@ class Writer:
     2
     """
     for name in fields.keys() & _OF_ADD:
-      raise OptionError(f"{name} is an argument of add(), and no name of a field here; the columns are keys, images and labels")
+      raise OptionError(f"{name} is an argument of add() and cannot name a field here; the columns are keys, images and labels")
     given.column(keys, "keys")
     columns = {"images": images, **({} if labels is None else {"labels": labels}), **fields}
     for name, column in columns.items():
@@ -262,7 +262,7 @@ class Writer:
     encode = given.pixels_encoding(encode) or self._encode
     quality = self._quality if quality is None else given.quality(quality)
     if isinstance(image, (str, dict, list, tuple, int, float)):
-      raise OptionError(f"image of sample {given.shown(key)} is the bytes of an encoded image or an array, and not "
+      raise OptionError(f"image of sample {given.shown(key)} must be the bytes of an encoded image or an array, not "
                         f"{type(image).__name__}")
     if encode is None and hasattr(image, "dtype"):
       raise OptionError(f"image of sample {given.shown(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
@@ -498,9 +498,9 @@ def finish(out: Path, *, progress: Shown = None, workers: int | None = None, unf
     raise NotFoundError(f"no Writer has written for {given.shown(path)}: there is no {given.shown(path)}.parts")
   count = max(known[1], 1)
   if workers is not None and whole(workers, "workers", 32, 1) != count:
-    raise OptionError(f"workers is {count}, as the Writers of {given.shown(path)} said, and not {workers}")
+    raise OptionError(f"workers must be {count}, as the Writers of {given.shown(path)} said, not {workers}")
   if unfinished not in ("refuse", "take"):
-    raise OptionError(f"unfinished is 'refuse' or 'take', and not {unfinished!r}")
+    raise OptionError(f"unfinished must be 'refuse' or 'take', not {unfinished!r}")
   if unfinished == "refuse":
     _parts.check_ended(path)
   more = _arguments.words("convert", flags, without=("out", "dry-run"))

@@ -24,10 +24,10 @@ def absolute(path: Path, what: str) -> bytes:
 
 def key(value: object) -> bytes:
   if not isinstance(value, (str, bytes)):
-    raise OptionError(f"key is text, and not {type(value).__name__}")
+    raise OptionError(f"key must be text, not {type(value).__name__}")
   text = _encoded(value, "key")
   if not 0 < len(text) <= _MOST_KEY_BYTES or b"\0" in text:
-    raise OptionError(f"key has 1 to {_MOST_KEY_BYTES} bytes, none of them zero: {value[:100]!r}")
+    raise OptionError(f"key must have 1 to {_MOST_KEY_BYTES} bytes, none of them zero: {value[:100]!r}")
   return text
 
 
@@ -41,21 +41,21 @@ def shown_key(value: object) -> str:
 
 def column(value: object, name: str) -> None:
   if isinstance(value, (str, bytes, bytearray)):
-    raise OptionError(f"{name} is a column, with an entry for each sample, and not {type(value).__name__}")
+    raise OptionError(f"{name} must be a column, with an entry for each sample, not {type(value).__name__}")
 
 
 def label(value: object) -> bytes:
   if hasattr(value, "__index__") and not isinstance(value, bool):
     if index(value) < 0:
-      raise OptionError(f"label is a number from 0 on, or None, and not {value}")
+      raise OptionError(f"label must be a number of at least 0, or None, not {value}")
     if index(value) > _MOST_LABEL:
-      raise OptionError(f"label is a number up to {_MOST_LABEL}, and not {value}: give the name of a class as text")
+      raise OptionError(f"label must be a number of at most {_MOST_LABEL}, not {value}: give the name of a class as text")
     value = str(index(value))
   if not isinstance(value, (str, bytes)):
-    raise OptionError(f"label is the name of a class, such as 'cat', or a number, and not {type(value).__name__}")
+    raise OptionError(f"label must be the name of a class, such as 'cat', or a number, not {type(value).__name__}")
   text = _encoded(value, "label")
   if not 0 < len(text) <= _MOST_LABEL_BYTES or b"\0" in text:
-    raise OptionError(f"label has 1 to {_MOST_LABEL_BYTES} bytes, none of them zero; None: no label")
+    raise OptionError(f"label must have 1 to {_MOST_LABEL_BYTES} bytes, none of them zero; None means no label")
   return text
 
 
@@ -68,7 +68,7 @@ def _encoded(value: str | bytes, what: str) -> bytes:
 
 def pixels_encoding(encode: str | None) -> str | None:
   if encode not in (None, "jpeg", "png"):
-    raise OptionError(f"encode is 'jpeg' or 'png', and not {encode!r}")
+    raise OptionError(f"encode must be 'jpeg' or 'png', not {encode!r}")
   return encode
 
 
@@ -77,12 +77,12 @@ def order(value: str) -> None:
   if value == "arrival":
     raise UnsupportedError("order=\"arrival\" is not supported: samples are packed in the order of their keys")
   if value != "key":
-    raise OptionError(f"order is 'key', and not {value!r}")
+    raise OptionError(f"order must be 'key', not {value!r}")
 
 
 def quality(value: int) -> int:
   if not isinstance(value, int) or not 1 <= value <= 100:
-    raise OptionError(f"quality is a number from 1 to 100, and not {value!r}")
+    raise OptionError(f"quality must be a number from 1 to 100, not {value!r}")
   return value
 
 
@@ -91,11 +91,11 @@ def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str
   if fields is None:
     return {}, None
   if isinstance(fields, (str, bytes)):
-    raise OptionError("fields is a list of names, and not one name")
+    raise OptionError("fields must be a list of names, not a single name")
   encodings = dict(fields) if isinstance(fields, Mapping) else {}
   for name, encoding in encodings.items():
     if encoding not in (*ENCODINGS, None):
-      raise OptionError(f"fields: the encoding of {name} is one of {', '.join(ENCODINGS)}, and not {encoding!r}")
+      raise OptionError(f"fields: the encoding of {name} must be one of {', '.join(ENCODINGS)}, not {encoding!r}")
   return encodings, frozenset(fields) - {IMAGE}
 
 

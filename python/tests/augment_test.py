@@ -59,7 +59,7 @@ class PlanTest(unittest.TestCase):
                       ("hue(2)", "column 5: turn is 2; it is a number from -0.5 to 0.5")):
       with self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Augment(text)
-    with self.assertRaisesRegex(TypeError, "a plan is text, and not int"):
+    with self.assertRaisesRegex(TypeError, "a plan must be text, not int"):
       shardpack.Augment(3)
     for bad in (True, "x", (1, 2, 3), None):
       with self.assertRaises(shardpack.OptionError):

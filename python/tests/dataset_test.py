@@ -352,7 +352,7 @@ class DatasetTest(unittest.TestCase):
         (FileNotFoundError, "no split 'test'; its splits are train, val", lambda: d.where(split="test")),
         (FileNotFoundError, "test", lambda: d.split("test")),
         (FileNotFoundError, "test", lambda: d[3:].split("test")),
-        (ValueError, "has 1 entries, and the dataset has 60", lambda: d.where(lambda t: numpy.ones(1, bool))),
+        (ValueError, "has 1 entries, but the dataset has 60", lambda: d.where(lambda t: numpy.ones(1, bool))),
         (ValueError, "True and False", lambda: d.where(lambda t: t["label"])),
         (TypeError, "dataset\\[mask\\]", lambda: d.where(labels == 1)),
         (TypeError, "", lambda: d.where(label=1.5)),

@@ -204,7 +204,7 @@ class OptionsTest(unittest.TestCase):
                      ({"classes": -1}, "classes")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Labels(**how)
-    for how, why in (({"format": "cxcywh"}, "format"), ({"pairs": [(1, 2)]}, "of 2 keypoints"), ({"keypoints": 3, "pairs": [1]}, "two keypoints"),
+    for how, why in (({"format": "cxcywh"}, "format"), ({"pairs": [(1, 2)]}, "pairs name 2 keypoints, but there are 0"), ({"keypoints": 3, "pairs": [1]}, "two keypoints"),
                      ({"box_from": "mask"}, "box_from"), ({"polygons": 2}, "polygons")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Coco(**how)

@@ -144,14 +144,14 @@ class JobsTest(unittest.TestCase):
   def test_keywords(self):
     for pattern, flags in (("pack build has no flag 'shard_sise'; did you mean 'shard_size'", {"shard_sise": 1}),
                            ("has no flag 'json'", {"json": True}), ("has no flag 'levle'", {"levle": "full"}),
-                           ("shuffle is True or False, and not 'no'", {"shuffle": "no"}), ("overwrite is True or False, and not 1", {"overwrite": 1}),
+                           ("shuffle must be True or False, not 'no'", {"shuffle": "no"}), ("overwrite must be True or False, not 1", {"overwrite": 1}),
                            ("seed is a text, a number", {"seed": object()}), ("seed is a text, a number", {"seed": True}),
-                           ("root has a zero byte", {"root": "a\0b"})):
+                           ("root must not contain a zero byte", {"root": "a\0b"})):
       with self.assertRaisesRegex(TypeError, pattern):
         shardpack.pack(IMAGES, self.out, **flags)
-    for pattern, arguments in (("src is a path or a list", (3, self.out)), ("src is a path, and not int", ([3], self.out)),
-                               ("src is a list without", ([], self.out)), ("out is a path, and not int", (IMAGES, 3)),
-                               ("src is an empty path", ("", self.out))):
+    for pattern, arguments in (("src must be a path or a list", (3, self.out)), ("src must be a path, not int", ([3], self.out)),
+                               ("src must not be an empty list", ([], self.out)), ("out must be a path, not int", (IMAGES, 3)),
+                               ("src must not be empty", ("", self.out))):
       with self.assertRaisesRegex(ValueError, pattern):
         shardpack.pack(*arguments)
     with self.assertRaisesRegex(TypeError, "'validat' is not a job; .*did you mean 'validate'"):
@@ -219,7 +219,7 @@ class JobsTest(unittest.TestCase):
 
   def test_job(self):
     job = shardpack.Job("build", IMAGES, out=self.out, limit=200, **SLOW)
-    with self.assertRaisesRegex(shardpack.StateError, "the job runs"):
+    with self.assertRaisesRegex(shardpack.StateError, "the job is still running"):
       job.result()
     self.assertIn("running", repr(job))
     news = []
@@ -235,7 +235,7 @@ class JobsTest(unittest.TestCase):
   def test_a_job_is_cancelled(self):
     job = shardpack.Job("build", IMAGES, out=self.out, **SLOW)
     job.cancel()  # also before it has begun
-    with self.assertRaisesRegex(shardpack.CancelledError, "was cancelled; the same job goes on"):
+    with self.assertRaisesRegex(shardpack.CancelledError, "was cancelled; the same job resumes"):
       job.wait()
     with shardpack.Job("build", IMAGES, out=self.out, **SLOW) as job:
       pass

@@ -53,21 +53,21 @@ class ArgumentsTest(unittest.TestCase):
 
   def test_what_does_not_fit_is_named(self):
     for options, what in (({"batch": None}, "needs batch="), ({"global_batch": 8}, "give one of them"),
-                          ({"memory": "1XB"}, "memory is"), ({"memory": "1iB"}, "memory is"), ({"memory": 0}, "memory is"),
-                          ({"shuffle": "yes"}, "shuffle is"), ({"size": "64"}, "size is"),
-                          ({"batch": "8"}, "batch is a whole number, and not '8'"), ({"size": (1, 2, 3)}, "size is"),
-                          ({"size": 0}, "width is"), ({"to": "mxnet"}, "to is one of"),
-                          ({"size": True}, "size is"), ({"size": (8, True)}, "size is"),
-                          ({"size": 8, "crop": None}, "crop is one of"),
+                          ({"memory": "1XB"}, "memory must be"), ({"memory": "1iB"}, "memory must be"), ({"memory": 0}, "memory must be"),
+                          ({"shuffle": "yes"}, "shuffle must be"), ({"size": "64"}, "size must be"),
+                          ({"batch": "8"}, "batch must be a whole number, not '8'"), ({"size": (1, 2, 3)}, "size must be"),
+                          ({"size": 0}, "width must be"), ({"to": "mxnet"}, "to must be one of"),
+                          ({"size": True}, "size must be"), ({"size": (8, True)}, "size must be"),
+                          ({"size": 8, "crop": None}, "crop must be one of"),
                           ({"batch": None, "global_batch": 9, "rank": 0, "world_size": 2}, "not divisible by the world size 2"),
                           ({"decode_on": "device"}, "need a device"),
                           ({"channels_last": True}, "need a device"), ({"decode_fields": {"mask": "nearest"}}, "needs a Decode"),
-                          ({"size": 8, "decode_fields": {"mask": "box"}}, "is 'nearest'"),
-                          ({"size": 8, "decode_fields": "mask"}, "is a dict"),
-                          ({"rank": "first"}, "rank is a number or 'auto'"), ({"rank": 2, "world_size": 2}, "below world_size"),
+                          ({"size": 8, "decode_fields": {"mask": "box"}}, "must be 'nearest'"),
+                          ({"size": 8, "decode_fields": "mask"}, "must be a dict"),
+                          ({"rank": "first"}, "rank must be a number or 'auto'"), ({"rank": 2, "world_size": 2}, "below world_size"),
                           ({"cursor": "nonsense"}, "cursor"), ({"batch": 49, "drop_last": True}, "shorter than the global batch"),
-                          ({"drop_last": True, "pad_last": True}, "nothing to pad"), ({"size": 32, "flip": "0.5"}, "flip is a number"),
-                          ({"size": 32, "mean": 0.5}, "one a channel")):
+                          ({"drop_last": True, "pad_last": True}, "nothing to pad"), ({"size": 32, "flip": "0.5"}, "flip must be a number"),
+                          ({"size": 32, "mean": 0.5}, "one per channel")):
       with self.subTest(options), self.assertRaisesRegex(ValueError, what):
         load(**options)
     with self.assertRaises(FileNotFoundError):

@@ -300,7 +300,7 @@ class ModuleTest(unittest.TestCase):
       shardpack.Dataset(str(WORK / "none"))
     with self.assertRaisesRegex(ValueError, "does not divide"):
       shardpack.Loader(self.dataset, self.order(), world_size=3)
-    with self.assertRaisesRegex(ValueError, "filter is one of 'box'"):
+    with self.assertRaisesRegex(ValueError, "filter must be one of 'box'"):
       shardpack.Decode(8, 8, filter="nearest")
     with self.assertRaisesRegex(ValueError, "no sample has a field json"):
       shardpack.Loader(self.dataset, self.order(), fields=["image", "json"])

@@ -128,27 +128,27 @@ class WriterTest(unittest.TestCase):
       for key in ("good", "other"):
         add(key, image(0), 1, txt="x")
       for error, pattern, arguments in (
-          (TypeError, "key is text, and not int", (3, image(1))),
-          (ValueError, "key has 1 to 4096 bytes", ("", image(1))),
-          (ValueError, "key has 1 to 4096 bytes", ("a\0b", image(1))),
+          (TypeError, "key must be text, not int", (3, image(1))),
+          (ValueError, "key must have 1 to 4096 bytes", ("", image(1))),
+          (ValueError, "key must have 1 to 4096 bytes", ("a\0b", image(1))),
           (shardpack.ExistsError, "the key good was added before", ("good", image(1))),
           (TypeError, "sample a lacks an image", ("a",)),
-          (TypeError, "image of sample a is the bytes of an encoded image or an array, and not str", ("a", "x")),
+          (TypeError, "image of sample a must be the bytes of an encoded image or an array, not str", ("a", "x")),
           (TypeError, "image of sample a is an array: encode=", ("a", pixels(0))),
-          (TypeError, "label is the name of a class, such as 'cat', or a number, and not float", ("a", image(1), 3.5)),
-          (ValueError, "label is a number from 0 on, or None, and not -1", ("a", image(1), -1)),
-          (ValueError, "label has 1 to 255 bytes", ("a", image(1), "")),
-          (ValueError, "label is a number up to 999999, and not 1000000", ("a", image(1), 1000000)),
-          (ValueError, "a number, and not list", ("a", image(1), ["x"])),
-          (ValueError, "a number, and not float", ("a", image(1), 1.0)),
-          (ValueError, "a number, and not bool", ("a", image(1), True)),
+          (TypeError, "label must be the name of a class, such as 'cat', or a number, not float", ("a", image(1), 3.5)),
+          (ValueError, "label must be a number of at least 0, or None, not -1", ("a", image(1), -1)),
+          (ValueError, "label must have 1 to 255 bytes", ("a", image(1), "")),
+          (ValueError, "label must be a number of at most 999999, not 1000000", ("a", image(1), 1000000)),
+          (ValueError, "a number, not list", ("a", image(1), ["x"])),
+          (ValueError, "a number, not float", ("a", image(1), 1.0)),
+          (ValueError, "a number, not bool", ("a", image(1), True)),
           (ValueError, '"../a": it is absolute', ("../a", image(1))),
           (ValueError, "dot in its last component", ("a.b", image(1)))):
         with self.assertRaisesRegex(error, pattern):
           add(*arguments)
       for pattern, fields in (('field "TXT" is not a lower-case extension', {"TXT": "x"}), ('two fields "png"', {"png": b"x"}),
                               ("json of sample a cannot be written as JSON", {"json": {"x": float("nan")}}),
-                              ("txt of sample a is bytes, text, an array or JSON, and not object", {"txt": object()}),
+                              ("txt of sample a must be bytes, text, an array or JSON, not object", {"txt": object()}),
                               ("npy of sample a is an array of Python's objects", {"npy": numpy.array([{}])}),
                               ("mask.png of sample a: a PNG is made of", {"mask.png": numpy.zeros((2, 2), "float32")}),
                               ("encode is 'jpeg' or 'png'", {"encode": "jpg"}), ("quality is a number", {"encode": "png", "quality": 0})):
@@ -158,7 +158,7 @@ class WriterTest(unittest.TestCase):
     self.assertEqual(sorted(held(self.out)), ["good", "other"])
 
   def test_wrong_options(self):
-    for pattern, options in (("no flag 'shard_sise'; did you mean 'shard_size'", {"shard_sise": 1}), ("fields is a list of names", {"fields": "txt"}),
+    for pattern, options in (("no flag 'shard_sise'; did you mean 'shard_size'", {"shard_sise": 1}), ("fields must be a list of names", {"fields": "txt"}),
                              ("encoding of mask is one of jpeg, png, npy, json", {"fields": {"mask": "gif"}}),
                              ("encode is 'jpeg' or 'png'", {"encode": "gif"}), ("worker 2 of 2", {"worker": 2, "workers": 2}),
                              ("workers is a number from 1", {"workers": 0}), ("order is 'key'", {"order": "random"}), ("no flag 'out'", {"out": "x"})):
@@ -166,7 +166,7 @@ class WriterTest(unittest.TestCase):
         shardpack.Writer(self.out, **options)
     with self.assertRaisesRegex(shardpack.UnsupportedError, "samples are packed in the order of their keys"):
       shardpack.Writer(self.out, order="arrival")
-    with self.assertRaisesRegex(TypeError, "path is a path, and not int"):
+    with self.assertRaisesRegex(TypeError, "path must be a path, not int"):
       shardpack.Writer(3)
     write(self.out, samples(3))
     with self.assertRaisesRegex(FileExistsError, "is a dataset already"):
@@ -174,12 +174,12 @@ class WriterTest(unittest.TestCase):
     self.assertEqual(write(self.out, samples(4), overwrite=True).samples, 4)
 
   def test_names_of_every_format_are_refused_at_once(self):
-    for options, key, fields, pattern in (({"format": "npy", "encode": "png"}, "a", {"txt": "x"}, "npy holds images alone, and not the field txt"),
-                                          ({"format": "lmdb"}, "a", {"txt": "x"}, "lmdb holds images alone"),
+    for options, key, fields, pattern in (({"format": "npy", "encode": "png"}, "a", {"txt": "x"}, "npy holds only images, not the field txt"),
+                                          ({"format": "lmdb"}, "a", {"txt": "x"}, "lmdb holds only images"),
                                           ({"format": "lmdb", "layout": "raw"}, "k" * 512, {}, "lmdb holds keys of at most 511 bytes"),
                                           ({"format": "hdf5"}, "a", {"labels": "x"}, "hdf5 cannot hold a field named labels"),
                                           ({"format": "hdf5"}, "k" * 1025, {}, "hdf5 holds keys of at most 1024 bytes"),
-                                          ({"format": "hdf5", "layout": "decoded"}, "a", {"txt": "x"}, "hdf5 holds images alone"),
+                                          ({"format": "hdf5", "layout": "decoded"}, "a", {"txt": "x"}, "hdf5 holds only images"),
                                           ({"format": "webdataset"}, "k" * 150, {}, "a ustar name has at most 100 bytes")):
       with self.subTest(**options), shardpack.Writer(f"{self.out}-{len(key)}-{options['format']}{len(options)}", **options) as writer:
         writer.add("good", image(0))
@@ -230,7 +230,7 @@ class WriterTest(unittest.TestCase):
 
   def test_columns_with_wrong_labels(self):
     with shardpack.Writer(self.out) as writer:
-      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^2 samples were refused.*\n  b: label has 1 to 255.*\n  d: label is a number"):
+      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^2 samples were refused.*\n  b: label must have 1 to 255.*\n  d: label must be a number"):
         writer.add_many(["a", "b", "c", "d"], [image(n) for n in range(4)], ["cat", "", "dog", -1])
       self.assertEqual(len(writer), 2)
     self.assertEqual({key: label for key, (label, _) in held(self.out).items()}, {"a": "cat", "c": "dog"})
@@ -238,8 +238,8 @@ class WriterTest(unittest.TestCase):
   def test_columns_with_wrong_keys(self):
     wrong = ["bad\0key", "", "k" * 4097, 7, "\ud800", "a", "a"]
     with shardpack.Writer(self.out) as writer:
-      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^7 samples were refused.*'bad\\x00key': key has 1 to .*\n  '': key has .*"
-                                  r"\n  'k{100}': .*\n  7: key is text, and not int\n  '\\ud800': key is text that UTF-8 cannot hold.*"
+      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^7 samples were refused.*'bad\\x00key': key must have 1 to .*\n  '': key must have .*"
+                                  r"\n  'k{100}': .*\n  7: key must be text, not int\n  '\\ud800': key is text that UTF-8 cannot hold.*"
                                   r"\n  a: .*\n  a: [^\n]*$"):
         writer.add_many([*wrong[:5], "a", *wrong[5:], "b"], [image(n) for n in range(9)], txt=list("012345678"))
       self.assertEqual(len(writer), 2)
@@ -343,7 +343,7 @@ class WriterTest(unittest.TestCase):
       if worker == 2:
         with self.assertRaisesRegex(shardpack.StateError, "worker 2 of 3 has not begun"):
           shardpack.finish(self.out)
-        with self.assertRaisesRegex(shardpack.OptionError, "other arguments: .*--shard-size=10kB, and not .*=20kB"):
+        with self.assertRaisesRegex(shardpack.OptionError, "other arguments: .*--shard-size=10kB, not .*=20kB"):
           shardpack.Writer(self.out, worker=worker, workers=3, format="tfrecord", shard_size="20kB")
       with shardpack.Writer(self.out, worker=worker, workers=3, **options) as writer:
         for key, data, label, text in of[worker::3]:
@@ -446,9 +446,9 @@ class WriterTest(unittest.TestCase):
       write_half(1, fails=True)
     with self.assertRaisesRegex(shardpack.StateError, "worker 1 has not ended: .*Run it again .*unfinished=\"take\""):
       shardpack.finish(self.out)
-    with self.assertRaisesRegex(shardpack.OptionError, "unfinished is 'refuse' or 'take', and not True"):
+    with self.assertRaisesRegex(shardpack.OptionError, "unfinished must be 'refuse' or 'take', not True"):
       shardpack.finish(self.out, unfinished=True)
-    with self.assertRaisesRegex(shardpack.OptionError, "workers is 2, as the Writers of .* said, and not 1"):
+    with self.assertRaisesRegex(shardpack.OptionError, "workers must be 2, as the Writers of .* said, not 1"):
       shardpack.finish(self.out, workers=1)
     shutil.copytree(self.out + ".parts", self.out + "-taken.parts")
     self.assertEqual(shardpack.finish(self.out + "-taken", unfinished="take").samples, 40)
@@ -473,7 +473,7 @@ class WriterTest(unittest.TestCase):
 
   def test_the_finish_replaces_what_the_workers_may_replace(self):
     write(self.out, samples(3))
-    with self.assertRaisesRegex(shardpack.OptionError, "overwrite is True or False, and not 'no'"):
+    with self.assertRaisesRegex(shardpack.OptionError, "overwrite must be True or False, not 'no'"):
       shardpack.Writer(self.out, overwrite="no")
     with shardpack.Writer(self.out, worker=0, workers=1, overwrite=True) as writer:
       writer.add("a", image(0))

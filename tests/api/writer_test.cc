@@ -182,12 +182,12 @@ TEST_F(WriterTest, EveryFormatRefusesWhatItCannotHold) {
     const char *field, *why;
   };
   for (const auto& [arguments, key, field, why] :
-       {Case{{"--format=npy", "--encode=raw"}, "a", "txt", "npy holds images alone"},
-        Case{{"--format=lmdb"}, "a", "txt", "lmdb holds images alone"},
+       {Case{{"--format=npy", "--encode=raw"}, "a", "txt", "npy holds only images"},
+        Case{{"--format=lmdb"}, "a", "txt", "lmdb holds only images"},
         Case{{"--format=lmdb", "--layout=raw"}, std::string(512, 'k'), nullptr, "at most 511"},
         Case{{"--format=hdf5"}, "a", "labels", "hdf5 cannot hold a field named labels"},
         Case{{"--format=hdf5"}, std::string(1025, 'k'), nullptr, "at most 1024"},
-        Case{{"-fhdf5", "--layout=decoded"}, "a", "txt", "hdf5 holds images alone"}}) {
+        Case{{"-fhdf5", "--layout=decoded"}, "a", "txt", "hdf5 holds only images"}}) {
     Writer writer(At("out"), {.arguments = arguments});
     std::vector<shardpack_field> fields = {{nullptr, images_[0].data(), images_[0].size()}};
     if (field != nullptr) fields.push_back({field, "x", 1});

@@ -87,7 +87,7 @@ class Batches:
     self._dataset, self._fields = _checked(dataset, fields)
     self._how: Dict[str, Any] = {"batch": index(batch), "seed": index(seed), "shuffle": bool(shuffle), "epochs": index(epochs), "drop_last": bool(drop_last)}
     if epochs < 1:
-      raise shardpack.OptionError(f"epochs is a number from 1, and not {epochs}")
+      raise shardpack.OptionError(f"epochs must be at least 1, not {epochs}")
     self._order = shardpack.Order(len(dataset), batch, seed=seed, mode="shuffle" if shuffle else "sequential",
                                   tail="drop" if drop_last else "pad")
 
@@ -112,7 +112,7 @@ class Batches:
 
 def _checked(dataset: Any, fields: Any) -> Tuple[Dataset, Tuple[str, ...]]:
   if not isinstance(dataset, shardpack.Dataset):
-    raise TypeError(f"dataset is a shardpack.Dataset, and not {type(dataset).__name__}")
+    raise TypeError(f"dataset must be a shardpack.Dataset, not {type(dataset).__name__}")
   if isinstance(fields, (str, bytes)):
-    raise TypeError("fields is a list of names, and not one name")
+    raise TypeError("fields must be a list of names, not a single name")
   return dataset, tuple(fields)

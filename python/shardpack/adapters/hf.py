@@ -95,7 +95,7 @@ def to_dataset(dataset: shardpack.Dataset, *, fields: Sequence[str] = (), lazy: 
   True
   """
   if not isinstance(dataset, shardpack.Dataset):
-    raise TypeError(f"dataset is a shardpack.Dataset, and not {type(dataset).__name__}")
+    raise TypeError(f"dataset must be a shardpack.Dataset, not {type(dataset).__name__}")
   columns = {name: _field(dataset, name) for name in fields}
   names = dataset.classes
   features = {
@@ -165,7 +165,7 @@ def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label
   (12, 'tfrecord', ['cat', 'dog', 'owl'])
   """
   if not isinstance(hf_dataset, datasets.Dataset):
-    raise TypeError(f"hf_dataset is a datasets.Dataset, and not {type(hf_dataset).__name__}"
+    raise TypeError(f"hf_dataset must be a datasets.Dataset, not {type(hf_dataset).__name__}"
                     + ("; write each of its splits to a folder of its own" if isinstance(hf_dataset, dict) else ""))
   features = hf_dataset.features
   for what, name in (("image", image), ("label", label), ("key", key)):
