@@ -472,11 +472,11 @@ absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
                    IndexFolder::Open(report.out, {.holds_shards = found.shards_in_out,
                                                   .overwrite = options.overwrite,
                                                   .fsync = options.fsync}));
-  Indexing adoption(named, !options.classes.empty(), std::move(found), folder);
-  RETURN_IF_ERROR(adoption.ScanAll(formats, progress, stop));
-  report.manifest = adoption.MakeManifest();
+  Indexing indexing(named, !options.classes.empty(), std::move(found), folder);
+  RETURN_IF_ERROR(indexing.ScanAll(formats, progress, stop));
+  report.manifest = indexing.MakeManifest();
   for (size_t i = 0; i < report.manifest.shards.size(); ++i) {
-    RETURN_IF_ERROR(CheckShardBeside(beside, i, adoption.found().shards[i].path,
+    RETURN_IF_ERROR(CheckShardBeside(beside, i, indexing.found().shards[i].path,
                                      report.manifest.shards[i].xxh3_128));
   }
   absl::Status checked = report.manifest.Check();
@@ -487,7 +487,7 @@ absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
     report.manifest = *folder.manifest();
     report.unchanged = true;
   } else {
-    report.warnings = adoption.Warnings();
+    report.warnings = indexing.Warnings();
     RETURN_IF_ERROR(folder.Publish(report.manifest));
   }
   ASSIGN_OR_RETURN(const OwnedFolder there, OwnedFolder::Open(report.out));

@@ -55,7 +55,7 @@ std::map<std::string, std::string> Contents(const std::string& folder) {
 class IndexShardsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = MakeTestFolder("adopt");
+    folder_ = MakeTestFolder("index");
     in_ = folder_ + "/in";
     out_ = folder_ + "/out";
     std::filesystem::create_directory(in_);
@@ -69,14 +69,14 @@ class IndexShardsTest : public ::testing::Test {
     const auto first = samples_.begin() + static_cast<ptrdiff_t>(s * kRecords);
     WriteTestShard(ShardPath(s), ToyFormat(), {first, first + kRecords});
   }
-  absl::StatusOr<IndexReport> Adopt(IndexOptions options = {}) {
+  absl::StatusOr<IndexReport> IndexInPlace(IndexOptions options = {}) {
     const std::vector<std::string> paths = {in_};
     options.jobs = 3;
     options.fsync = false;
     IndexProgress progress;
     return IndexShards(paths, kToy, options, progress, stop_);
   }
-  absl::StatusOr<IndexReport> IndexTo(const std::string& out) { return Adopt({.out = out}); }
+  absl::StatusOr<IndexReport> IndexTo(const std::string& out) { return IndexInPlace({.out = out}); }
 
   std::string folder_, in_, out_;
   std::vector<TestSample> samples_;
@@ -112,7 +112,7 @@ TEST_F(IndexShardsTest, EverySampleIsReadFromWhereItLies) {
 
 TEST_F(IndexShardsTest, BesideTheShards) {
   WriteTestFile(in_ + "/README", "of the other tool");
-  ASSERT_TRUE(Adopt().ok());
+  ASSERT_TRUE(IndexInPlace().ok());
   const std::map<std::string, std::string> files = Contents(in_);
   EXPECT_EQ(files.size(), 2 * kShards + 2) << "shards, indexes, manifest.json, README";
   const absl::StatusOr<Dataset> dataset = Dataset::Open(in_);
@@ -146,13 +146,13 @@ TEST_F(IndexShardsTest, AgainIsUnchanged) {
   EXPECT_TRUE(again->unchanged);
   EXPECT_EQ(again->manifest.Identity(), identity);
   EXPECT_EQ(Contents(out_), before);
-  EXPECT_FALSE(Adopt({.out = out_, .overwrite = true})->unchanged);
+  EXPECT_FALSE(IndexInPlace({.out = out_, .overwrite = true})->unchanged);
   EXPECT_EQ(Contents(out_), before);
 }
 
 // Older versions named an index after the full name of its shard.
 TEST_F(IndexShardsTest, AnOlderVersionsIndexIsUnchangedUntilOverwritten) {
-  ASSERT_TRUE(Adopt().ok());
+  ASSERT_TRUE(IndexInPlace().ok());
   const std::map<std::string, std::string> whole = Contents(in_);
   Manifest old = *Manifest::Read(in_);
   std::filesystem::remove(in_ + "/manifest.json");
@@ -168,16 +168,16 @@ TEST_F(IndexShardsTest, AnOlderVersionsIndexIsUnchangedUntilOverwritten) {
             [](const FileEntry& a, const FileEntry& b) { return a.name < b.name; });
   WriteTestFile(in_ + "/manifest.json", old.ToJson());
   EXPECT_EQ(Dataset::Open(in_)->Read(8)->fields[0].bytes, samples_[8].image);
-  const absl::StatusOr<IndexReport> again = Adopt();
+  const absl::StatusOr<IndexReport> again = IndexInPlace();
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->unchanged);
-  ASSERT_TRUE(Adopt({.overwrite = true}).ok());
+  ASSERT_TRUE(IndexInPlace({.overwrite = true}).ok());
   EXPECT_EQ(Contents(in_), whole);
 }
 
 // An older version kept labels that start at 1 as they are stored.
 TEST_F(IndexShardsTest, AnOlderVersionsLabelsAreToldUntilOverwritten) {
-  ASSERT_TRUE(Adopt().ok());
+  ASSERT_TRUE(IndexInPlace().ok());
   const std::map<std::string, std::string> whole = Contents(in_);
   Manifest old = *Manifest::Read(in_);
   old.label_base = 1;
@@ -194,13 +194,13 @@ TEST_F(IndexShardsTest, AnOlderVersionsLabelsAreToldUntilOverwritten) {
     }
   }
   WriteTestFile(in_ + "/manifest.json", old.ToJson());
-  const absl::Status refused = Adopt().status();
+  const absl::Status refused = IndexInPlace().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(refused.message(),
               HasSubstr("labels count from 0, its index took them as counting from 1, so that "
                         "each is 1 too low"));
   EXPECT_THAT(refused.message(), Not(HasSubstr("in another way"))) << "that is why";
-  ASSERT_TRUE(Adopt({.overwrite = true}).ok());
+  ASSERT_TRUE(IndexInPlace({.overwrite = true}).ok());
   EXPECT_EQ(Contents(in_), whole);
 }
 
@@ -216,13 +216,13 @@ TEST_F(IndexShardsTest, ChangedShardsAreAConflictUntilOverwritten) {
   EXPECT_THAT(refused.message(), HasSubstr("part-4.toy is not given any more"));
   EXPECT_EQ(Contents(out_), before);
   EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(out_).status()));
-  ASSERT_TRUE(Adopt({.out = out_, .overwrite = true}).ok());
+  ASSERT_TRUE(IndexInPlace({.out = out_, .overwrite = true}).ok());
   EXPECT_EQ(Dataset::Open(out_)->Read(8)->fields[0].bytes, samples_[8].image);
   EXPECT_EQ(Contents(out_).size(), kShards) << "no index of the shard that is gone";
   for (const auto& [what, options] : std::map<std::string, IndexOptions>{
            {"was in the split train, is in val", {.out = out_, .split = "val"}},
            {"the classes differ", {.out = out_, .classes = {"a", "b"}}}}) {
-    EXPECT_THAT(Adopt(options).status().message(), HasSubstr(what));
+    EXPECT_THAT(IndexInPlace(options).status().message(), HasSubstr(what));
   }
 }
 
@@ -281,14 +281,14 @@ TEST_F(IndexShardsTest, RepeatedKeysAreNamed) {
 }
 
 TEST_F(IndexShardsTest, ClassesNameTheLabels) {
-  const absl::StatusOr<IndexReport> report = Adopt({.out = out_, .classes = {"cat", "dog"}});
+  const absl::StatusOr<IndexReport> report = IndexInPlace({.out = out_, .classes = {"cat", "dog"}});
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(Dataset::Open(out_)->classes(), ElementsAre("cat", "dog"));
-  const absl::Status refused = Adopt({.out = folder_ + "/one", .classes = {"cat"}}).status();
+  const absl::Status refused = IndexInPlace({.out = folder_ + "/one", .classes = {"cat"}}).status();
   EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("part-0.toy record 1 has the label 1"));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/one"));
-  EXPECT_TRUE(absl::IsInvalidArgument(Adopt({.out = out_, .split = "../up"}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(IndexInPlace({.out = out_, .split = "../up"}).status()));
 }
 
 TEST_F(IndexShardsTest, WhatIsNotOursStays) {
@@ -299,14 +299,14 @@ TEST_F(IndexShardsTest, WhatIsNotOursStays) {
   // An index that pack did not make for this shard.
   WriteTestFile(in_ + "/part-3.pidx", "of a third-party tool");
   const std::map<std::string, std::string> before = Contents(in_);
-  const absl::Status refused = Adopt().status();
+  const absl::Status refused = IndexInPlace().status();
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(refused.message(), HasSubstr("part-3.pidx"));
-  EXPECT_TRUE(absl::IsFailedPrecondition(Adopt({.overwrite = true}).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(IndexInPlace({.overwrite = true}).status()));
   EXPECT_EQ(Contents(in_), before);
   WriteTestFile(in_ + "/part-3.pidx", "SPKPIDX1 of another shard");
-  EXPECT_TRUE(absl::IsFailedPrecondition(Adopt().status()));
-  EXPECT_TRUE(Adopt({.overwrite = true}).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(IndexInPlace().status()));
+  EXPECT_TRUE(IndexInPlace({.overwrite = true}).ok());
 }
 
 ssize_t PreadWithoutIndexes(int fd, void* into, size_t size, off_t offset) {
@@ -321,22 +321,22 @@ ssize_t PreadWithoutIndexes(int fd, void* into, size_t size, off_t offset) {
 
 // A file that could not be read is not reported as a different file.
 TEST_F(IndexShardsTest, AnIndexThatCannotBeReadIsAnError) {
-  ASSERT_TRUE(Adopt().ok());
+  ASSERT_TRUE(IndexInPlace().ok());
   std::filesystem::remove(in_ + "/manifest.json");
   const std::map<std::string, std::string> before = Contents(in_);
   const auto pread = SyscallsForTesting().pread;
   SyscallsForTesting().pread = PreadWithoutIndexes;
-  const absl::Status failed = Adopt().status();
+  const absl::Status failed = IndexInPlace().status();
   SyscallsForTesting().pread = pread;
   EXPECT_TRUE(absl::IsUnavailable(failed)) << failed;
   EXPECT_EQ(Contents(in_), before);
-  EXPECT_TRUE(Adopt().ok());
+  EXPECT_TRUE(IndexInPlace().ok());
 }
 
 TEST_F(IndexShardsTest, AnUnfinishedBuildStays) {
   std::filesystem::create_directories(in_ + "/.pack");
   WriteTestFile(in_ + "/.pack/plan", "SPKPLAN1");
-  EXPECT_TRUE(absl::IsFailedPrecondition(Adopt().status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(IndexInPlace().status()));
   EXPECT_EQ(ReadTestFile(in_ + "/.pack/plan"), "SPKPLAN1");
 }
 
@@ -345,7 +345,7 @@ TEST_F(IndexShardsTest, AFolderOfPackIsNoLeaveToReplace) {
   for (const std::set<std::string>& names : {std::set<std::string>{}, {"part-0.pidx"}}) {
     std::filesystem::create_directories(in_ + "/.pack/stage");
     WriteTestFile(in_ + "/.pack/index", IndexMarkText(names));
-    const absl::Status refused = Adopt().status();
+    const absl::Status refused = IndexInPlace().status();
     EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
     EXPECT_EQ(ReadTestFile(in_ + "/part-3.pidx"), "of a third-party tool");
     EXPECT_EQ(std::filesystem::exists(in_ + "/.pack/index"), !names.empty())
@@ -354,7 +354,7 @@ TEST_F(IndexShardsTest, AFolderOfPackIsNoLeaveToReplace) {
 }
 
 TEST_F(IndexShardsTest, AKilledRunIsFinishedByTheNext) {
-  ASSERT_TRUE(Adopt().ok());
+  ASSERT_TRUE(IndexInPlace().ok());
   const std::map<std::string, std::string> whole = Contents(in_);
   // Killed between the indexes and the manifest; shards changed since.
   const std::string manifest = in_ + "/manifest.json";
@@ -367,12 +367,12 @@ TEST_F(IndexShardsTest, AKilledRunIsFinishedByTheNext) {
   std::filesystem::rename(manifest, in_ + "/.pack/stage/manifest.json");
   WriteTestFile(in_ + "/part-0.pidx", "SPKPIDX1 half");
   EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(in_, kToy).status()));
-  ASSERT_TRUE(Adopt().ok());
+  ASSERT_TRUE(IndexInPlace().ok());
   EXPECT_EQ(Contents(in_), whole);
   EXPECT_EQ(ReadTestFile(folder_ + "/secret.pidx"), "SPKPIDX1 not in this folder");
   // Killed after the manifest.
   std::filesystem::create_directories(in_ + "/.pack/stage");
-  EXPECT_TRUE(Adopt()->unchanged);
+  EXPECT_TRUE(IndexInPlace()->unchanged);
   EXPECT_EQ(Contents(in_), whole);
 }
 

@@ -209,7 +209,7 @@ class OptionsTest(unittest.TestCase):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Coco(**how)
     for fields, why in (({"mask.png": "bilinear"}, "'labels', 'coco'"), ({"mask.png": 7}, "and not 7"), ({"msak.png": "labels"}, "msak.png"),
-                        ({"json": shardpack.Coco(min_visible=2)}, "min_visible"), (["mask.png"], "is a dict"),
+                        ({"json": shardpack.Coco(min_visible=2)}, "min_visible"), (["mask.png"], "must be a dict"),
                         ({"mask.png": shardpack.Labels(classes=300)}, "300 classes"),
                         ({"json": shardpack.Coco(keypoints=3, pairs=[(0, 3)])}, "keypoint 3 of 3")):
       with self.subTest(fields), self.assertRaisesRegex(shardpack.OptionError, why):

@@ -159,7 +159,7 @@ class WriterTest(unittest.TestCase):
 
   def test_wrong_options(self):
     for pattern, options in (("no flag 'shard_sise'; did you mean 'shard_size'", {"shard_sise": 1}), ("fields must be a list of names", {"fields": "txt"}),
-                             ("encoding of mask is one of jpeg, png, npy, json", {"fields": {"mask": "gif"}}),
+                             ("encoding of mask must be one of jpeg, png, npy, json", {"fields": {"mask": "gif"}}),
                              ("encode is 'jpeg' or 'png'", {"encode": "gif"}), ("worker 2 of 2", {"worker": 2, "workers": 2}),
                              ("workers is a number from 1", {"workers": 0}), ("order is 'key'", {"order": "random"}), ("no flag 'out'", {"out": "x"})):
       with self.assertRaisesRegex(TypeError, pattern):

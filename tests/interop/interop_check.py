@@ -350,7 +350,7 @@ def check_package(arguments, pythons, results):
 
 
 def main():
-  import adopt_check  # which uses this file  # pylint: disable=import-outside-toplevel
+  import index_check  # which uses this file  # pylint: disable=import-outside-toplevel
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--pack", required=True)
   parser.add_argument("--module", required=True, help="the folder of the Python module shardpack")
@@ -383,7 +383,7 @@ def main():
     # The other way round: what they write becomes a dataset.
     # A process a sample where shards hold no paths: not for thousands.
     few = [folder for folder in arguments.folders if sum(path.is_file() for path in pathlib.Path(folder).rglob("*")) <= 1000]
-    adopt_check.check(arguments.pack, [work / "generated", *few], pythons, work, results)
+    index_check.check(arguments.pack, [work / "generated", *few], pythons, work, results)
     check_examples(arguments.pack, pythons, results)
     check_package(arguments, pythons, results)
   finally:

@@ -5,7 +5,7 @@ dataset's folder.
 stdout: {"version"} first, then for each job {"id", "samples": [[name, sha256, label]]} or {"id", "error"}. The name is
 the key or path that the reader delivers, or null when it delivers none; the label is -1 where the layout holds none.
 
-And adopt_check.py to the program that drives one writer: jobs are {"id", "layout", "root", "records", "samples": [[key, path
+And index_check.py to the program that drives one writer: jobs are {"id", "layout", "root", "records", "samples": [[key, path
 of the image, label]]}; it makes shards of so many records in the folder "root" and answers {"id"} or {"id", "error"}.
 """
 

@@ -94,10 +94,10 @@ class LoadingTest(unittest.TestCase):
           info = tarfile.TarInfo(name + suffix)
           info.size = len(data)
           archive.addfile(info, io.BytesIO(data))
-    self.run_program(PACK, "index", "foreign.tar", "-o", "adopted", "-q")
-    want = self.source_of("adopted")
+    self.run_program(PACK, "index", "foreign.tar", "-o", "indexed", "-q")
+    want = self.source_of("indexed")
     self.assertEqual(100, sum(part is None for _, _, part in want.values()))
-    self.assertEqual(want, self.listed("adopted", "image,json"))
+    self.assertEqual(want, self.listed("indexed", "image,json"))
 
   def test_what_fills_no_batch_is_dropped(self):
     self.pack("out")

@@ -2,7 +2,7 @@
 
 Then the check is checked: a bit flipped in a shard after it was indexed must be found, and so must a sample whose label the
 comparison expects to be another. Part of interop_check.py; alone it ends with `N passed, N failed` as well.
-usage: adopt_check.py --pack PACK [--venv DIR/venv] [--keep DIR] [FOLDER...]
+usage: index_check.py --pack PACK [--venv DIR/venv] [--keep DIR] [FOLDER...]
   FOLDER   class folders of images to index beside the generated ones (real data)
 """
 
@@ -123,7 +123,7 @@ def check(program, sources, pythons, work, results):
     versions[number], told = interop_check.ask(writer, pythons[writer.venv], jobs[number])
     answers.update(told)
   for number, layout, source, name, root, want in cases:
-    trouble = answers[name].get("error") or check_dataset(program, root, work / f"adopted-{name}", want, work)
+    trouble = answers[name].get("error") or check_dataset(program, root, work / f"indexed-{name}", want, work)
     results.add((WRITERS[number].name + " writes", versions[number], layout, f"index {source}", len(want)), trouble)
 
 
@@ -135,7 +135,7 @@ def main():
   parser.add_argument("folders", nargs="*")
   arguments = parser.parse_args()
   results = interop_check.Results()
-  work = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="shardpack-adopt-"))
+  work = pathlib.Path(arguments.keep or tempfile.mkdtemp(prefix="shardpack-index-"))
   work.mkdir(parents=True, exist_ok=True)
   try:
     pythons = {name: environments.python_of(name, arguments.venv) for name in {writer.venv for writer in WRITERS}}
