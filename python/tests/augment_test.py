@@ -78,7 +78,7 @@ class PlanTest(unittest.TestCase):
       with self.assertRaises(shardpack.OptionError):
         shardpack.apply_program("invert", bad)
     before.flags.writeable = False
-    with self.assertRaisesRegex(shardpack.OptionError, "can be written to"):
+    with self.assertRaisesRegex(shardpack.OptionError, "must be writable"):
       shardpack.apply_program("invert", before)
 
 

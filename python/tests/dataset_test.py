@@ -370,7 +370,7 @@ class DatasetTest(unittest.TestCase):
     self.assertEqual(len(self.dataset.sample(0)), 0)
     self.assertTrue(set(self.dataset.split("val").sample(5).keys) <= set(self.dataset.split("val").keys))
     for wrong in (COUNT + 1, -1):
-      with self.assertRaisesRegex(ValueError, "n is"):
+      with self.assertRaisesRegex(ValueError, "n (is|must be) "):
         self.dataset.sample(wrong)
 
   def test_what_is_known(self):

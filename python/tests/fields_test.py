@@ -208,7 +208,7 @@ class OptionsTest(unittest.TestCase):
                      ({"box_from": "mask"}, "box_from"), ({"polygons": 2}, "polygons")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Coco(**how)
-    for fields, why in (({"mask.png": "bilinear"}, "'labels', 'coco'"), ({"mask.png": 7}, "and not 7"), ({"msak.png": "labels"}, "msak.png"),
+    for fields, why in (({"mask.png": "bilinear"}, "'labels', 'coco'"), ({"mask.png": 7}, ", not 7"), ({"msak.png": "labels"}, "msak.png"),
                         ({"json": shardpack.Coco(min_visible=2)}, "min_visible"), (["mask.png"], "must be a dict"),
                         ({"mask.png": shardpack.Labels(classes=300)}, "300 classes"),
                         ({"json": shardpack.Coco(keypoints=3, pairs=[(0, 3)])}, "keypoint 3 of 3")):

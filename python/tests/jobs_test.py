@@ -145,7 +145,7 @@ class JobsTest(unittest.TestCase):
     for pattern, flags in (("pack build has no flag 'shard_sise'; did you mean 'shard_size'", {"shard_sise": 1}),
                            ("has no flag 'json'", {"json": True}), ("has no flag 'levle'", {"levle": "full"}),
                            ("shuffle must be True or False, not 'no'", {"shuffle": "no"}), ("overwrite must be True or False, not 1", {"overwrite": 1}),
-                           ("seed is a text, a number", {"seed": object()}), ("seed is a text, a number", {"seed": True}),
+                           ("seed must be a str, a number", {"seed": object()}), ("seed must be a str, a number", {"seed": True}),
                            ("root must not contain a zero byte", {"root": "a\0b"})):
       with self.assertRaisesRegex(TypeError, pattern):
         shardpack.pack(IMAGES, self.out, **flags)

@@ -150,8 +150,8 @@ class WriterTest(unittest.TestCase):
                               ("json of sample a cannot be written as JSON", {"json": {"x": float("nan")}}),
                               ("txt of sample a must be bytes, text, an array or JSON, not object", {"txt": object()}),
                               ("npy of sample a is an array of Python's objects", {"npy": numpy.array([{}])}),
-                              ("mask.png of sample a: a PNG is made of", {"mask.png": numpy.zeros((2, 2), "float32")}),
-                              ("encode is 'jpeg' or 'png'", {"encode": "jpg"}), ("quality is a number", {"encode": "png", "quality": 0})):
+                              ("mask.png of sample a: a PNG must be made of", {"mask.png": numpy.zeros((2, 2), "float32")}),
+                              ("encode must be 'jpeg' or 'png'", {"encode": "jpg"}), ("quality must be a number", {"encode": "png", "quality": 0})):
         with self.assertRaisesRegex(shardpack.OptionError, pattern):
           add("a", image(1), None, **fields)
       self.assertEqual(len(writer), 2)
@@ -160,8 +160,8 @@ class WriterTest(unittest.TestCase):
   def test_wrong_options(self):
     for pattern, options in (("no flag 'shard_sise'; did you mean 'shard_size'", {"shard_sise": 1}), ("fields must be a list of names", {"fields": "txt"}),
                              ("encoding of mask must be one of jpeg, png, npy, json", {"fields": {"mask": "gif"}}),
-                             ("encode is 'jpeg' or 'png'", {"encode": "gif"}), ("worker 2 of 2", {"worker": 2, "workers": 2}),
-                             ("workers is a number from 1", {"workers": 0}), ("order is 'key'", {"order": "random"}), ("no flag 'out'", {"out": "x"})):
+                             ("encode must be 'jpeg' or 'png'", {"encode": "gif"}), ("worker 2 of 2", {"worker": 2, "workers": 2}),
+                             ("workers must be a number from 1", {"workers": 0}), ("order must be 'key'", {"order": "random"}), ("no flag 'out'", {"out": "x"})):
       with self.assertRaisesRegex(TypeError, pattern):
         shardpack.Writer(self.out, **options)
     with self.assertRaisesRegex(shardpack.UnsupportedError, "samples are packed in the order of their keys"):
@@ -248,10 +248,10 @@ class WriterTest(unittest.TestCase):
 
   def test_what_is_no_column(self):
     with shardpack.Writer(self.out) as writer:
-      for pattern, arguments, fields in (("keys is a column, .* and not str", ("ab", [image(0), image(1)]), {}),
-                                         ("images is a column, .* and not bytes", (["a", "b"], b"xx"), {}),
-                                         ("labels is a column, .* and not str", (["a", "b"], [image(0), image(1)], "xy"), {}),
-                                         ("txt is a column, .* and not str", (["a", "b"], [image(0), image(1)]), {"txt": "xy"}),
+      for pattern, arguments, fields in (("keys must be a column, .* not str", ("ab", [image(0), image(1)]), {}),
+                                         ("images must be a column, .* not bytes", (["a", "b"], b"xx"), {}),
+                                         ("labels must be a column, .* not str", (["a", "b"], [image(0), image(1)], "xy"), {}),
+                                         ("txt must be a column, .* not str", (["a", "b"], [image(0), image(1)]), {"txt": "xy"}),
                                          *((f"{name} is an argument of add", (["a"], [image(0)]), {name: ["x"]})
                                            for name in ("key", "image", "label", "encode", "quality"))):
         with self.subTest(pattern), self.assertRaisesRegex(shardpack.OptionError, pattern):
