@@ -80,8 +80,9 @@ class GpuCheckTest(unittest.TestCase):
     path.chmod(0o755)
 
   @classmethod
-  def pack(cls, name, *words, code=0, programs=None):
+  def pack(cls, name, *words, code=0, programs=None, unpacked=True):
     programs = programs or cls.work / "programs"
+    words = (*words, "--unpacked") if unpacked else words
     done = subprocess.run(["cuda/gpu_check/pack", cls.work / name, "--most-mib", "2000", "--programs", programs, *words],
                           capture_output=True, text=True, check=False)
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
@@ -113,6 +114,15 @@ class GpuCheckTest(unittest.TestCase):
     figure = summary["figures"]["photos"]["copy_bytes_per_second"]
     self.assertTrue(0 < figure["least"] <= figure["median"] <= figure["most"], figure)
     self.assertTrue((out / "device_loader_gpu_test.log").read_text())
+
+  def test_an_archive_is_unpacked_where_it_is_run(self):
+    packed = self.pack("archive", "--nvjpeg", self.work / "libnvjpeg.so.13", programs=self.work / "stand_ins", unpacked=False)
+    self.assertEqual(sorted(path.name for path in packed.iterdir() if path.is_dir()), ["data"])
+    for _ in range(2):
+      summary, rows, _, table = self.run_there("machine,tests", folder=packed)
+      self.assertTrue(summary["ok"], table)
+      self.assertEqual(rows["preprocess_gpu_test"]["result"], "ok")
+    self.assertEqual(sorted(path.name for path in packed.iterdir() if path.is_dir()), ["bin", "data", "lib", "system"])
 
   def test_every_test_is_carried_and_run(self):
     """Of the programs that run on a GPU too: the tests that skip there are the ones that `run` leaves out, and no others."""
