@@ -25,7 +25,8 @@ namespace {
 
 static_assert(static_cast<int>(FieldAs::kImage) == SHARDPACK_AS_IMAGE &&
               static_cast<int>(FieldAs::kLabels) == SHARDPACK_AS_LABELS &&
-              static_cast<int>(FieldAs::kCoco) == SHARDPACK_AS_COCO);
+              static_cast<int>(FieldAs::kCoco) == SHARDPACK_AS_COCO &&
+              static_cast<int>(FieldAs::kCocoLabels) == SHARDPACK_AS_COCO_LABELS);
 
 // Keeps the batch while its parts are looked at.
 absl::StatusOr<std::shared_ptr<AnyBatch>> Use(const shardpack_batch* handle) {
@@ -86,16 +87,21 @@ shardpack_code shardpack_batch_decoded(const shardpack_batch* batch, const char*
     RETURN_IF_ERROR(NotNull(field, "field"));
     RETURN_IF_ERROR(NotNull(decoded, "decoded"));
     const HostBatch* const host = content->Decoded();
+    const DecodedField* found = nullptr;
     if (host != nullptr) {
       for (const DecodedField& each : host->decoded_fields()) {
-        if (host->field_name(each.field) != field) continue;
-        return Fill(decoded, "decoded field", [&](shardpack_decoded_field& all) {
-          all.data = const_cast<std::byte*>(each.bytes.data());
-          all.bytes = each.bytes.size();
-          all.kind = static_cast<uint32_t>(each.as);
-          all.label_bytes = each.label_bytes;
-        });
+        // JSON that is objects can be a label map, too.
+        if (host->field_name(each.field) == field && (!found || found->as == FieldAs::kCoco))
+          found = &each;
       }
+    }
+    if (found != nullptr) {
+      return Fill(decoded, "decoded field", [&](shardpack_decoded_field& all) {
+        all.data = const_cast<std::byte*>(found->bytes.data());
+        all.bytes = found->bytes.size();
+        all.kind = static_cast<uint32_t>(found->as);
+        all.label_bytes = found->label_bytes;
+      });
     }
     return shardpack::WithFacts(
         absl::NotFoundError(

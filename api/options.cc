@@ -95,7 +95,9 @@ absl::StatusOr<PixelPipelineOptions> DecodeOf(const shardpack_decode* decode) {
 }
 
 absl::StatusOr<FieldDecode> FieldDecodeOf(const shardpack_field_decode* decode) {
-  static constexpr FieldAs kAs[] = {FieldAs::kImage, FieldAs::kLabels, FieldAs::kCoco};
+  static constexpr FieldAs kAs[] = {FieldAs::kImage, FieldAs::kLabels, FieldAs::kCoco,
+                                    FieldAs::kCocoLabels};
+  static constexpr Overlap kOverlaps[] = {Overlap::kIgnore, Overlap::kLast};
   static constexpr Share kShares[] = {Share::kAll, Share::kGeometry, Share::kNone};
   static constexpr BoxFormat kFormats[] = {BoxFormat::kXyxy, BoxFormat::kXywh};
   RETURN_IF_ERROR(NotNull(decode, "a field decode"));
@@ -104,6 +106,8 @@ absl::StatusOr<FieldDecode> FieldDecodeOf(const shardpack_field_decode* decode) 
   FieldDecode made = {.field = given.field};
   ASSIGN_OR_RETURN(made.as, Choose(given.kind, kAs, "what a field becomes"));
   ASSIGN_OR_RETURN(made.share, Choose(given.share, kShares, "what a field shares"));
+  ASSIGN_OR_RETURN(made.overlap, Choose(given.overlap, kOverlaps, "what overlaps become"));
+  RETURN_IF_ERROR(MustBeZero(given.reserved));
   for (const auto& [flag, name] : {std::pair(given.wide_labels, "wide_labels"),
                                    std::pair(given.legacy_nearest, "legacy_nearest"),
                                    std::pair(given.ignore_zero, "ignore_zero"),

@@ -383,8 +383,13 @@ typedef struct shardpack_decode {
 enum {
   SHARDPACK_AS_IMAGE = 0,  /* pixels like those of the image */
   SHARDPACK_AS_LABELS = 1, /* a label map: the numbers that are stored, by nearest neighbour */
-  SHARDPACK_AS_COCO = 2    /* objects of COCO's JSON, for shardpack_batch_objects */
+  SHARDPACK_AS_COCO = 2,   /* objects of COCO's JSON, for shardpack_batch_objects */
+  /* The label map that the polygons and run lengths of COCO's JSON describe, as pycocotools paints
+   * them: the class of the object plus 1, and 0 where there is none. */
+  SHARDPACK_AS_COCO_LABELS = 3
 };
+/* What AS_COCO_LABELS has where several objects lie: `ignore`, or the label of the last one. */
+enum { SHARDPACK_OVERLAP_IGNORE = 0, SHARDPACK_OVERLAP_LAST = 1 };
 /* What such a field has in common with the image. */
 enum {
   SHARDPACK_SHARE_ALL = 0,      /* crop and flip, and what changes colours */
@@ -400,19 +405,21 @@ typedef struct shardpack_label_color {
 } shardpack_label_color;
 
 /* Images and label maps have the shape of the sample's image as displayed, at any scale. Their own
- * orientation is applied, not that of the image. Arrays are copied. */
+ * orientation is applied, not that of the image. Arrays are copied. A field of JSON can be given
+ * twice, AS_COCO and AS_COCO_LABELS. */
 typedef struct shardpack_field_decode {
   size_t size;
   const char* field;
   uint32_t kind, share; /* SHARDPACK_AS_IMAGE ...; SHARDPACK_SHARE_ALL ... */
-  /* AS_LABELS. Gray of 1 to 16 bits or a palette; never JPEG. */
+  /* AS_LABELS: gray of 1 to 16 bits or a palette, never JPEG; and AS_COCO_LABELS. */
   uint32_t wide_labels;    /* 1: 16 bits each; else 8, and larger labels are bad samples */
   uint32_t legacy_nearest; /* 1: torchvision's NEAREST; else its NEAREST_EXACT, by pixel centres */
   uint32_t ignore;         /* where a sample has no map, and never an error; 0: 255 */
   uint32_t ignore_zero;    /* 1: `ignore` is 0 and not 255 */
   uint32_t classes;        /* labels from here on are bad samples, except `ignore`; 0: none are */
   uint32_t box_format;     /* AS_COCO: SHARDPACK_XYXY ... */
-  const shardpack_label_color* colors; /* NULL: numbers; else labels are those of colours */
+  /* AS_LABELS. NULL: numbers; else labels are those of colours. */
+  const shardpack_label_color* colors;
   size_t color_count;
   /* AS_COCO. Objects with boxes below a pixel are left out. */
   double min_visible;        /* and those of which less than this share is seen */
@@ -421,6 +428,8 @@ typedef struct shardpack_field_decode {
   uint32_t keypoints;        /* how many an object has; 0: none are given */
   uint32_t keypoint_pairs;   /* how many pairs follow; they change places in a mirrored image */
   const uint32_t* pairs;     /* two numbers of keypoints each */
+  uint32_t overlap;          /* AS_COCO_LABELS: SHARDPACK_OVERLAP_IGNORE ... */
+  uint32_t reserved;
 } shardpack_field_decode;
 
 /* OK, or the INVALID that a loader would answer to these options. */
@@ -685,12 +694,12 @@ SHARDPACK_API shardpack_code shardpack_batch_projection(const shardpack_batch* b
  * to it. */
 typedef struct shardpack_decoded_field {
   size_t size;
-  /* AS_IMAGE: as the pixels of the batch. AS_LABELS: [slots, height, width] of the pixels, in the
-   * byte order of the machine. AS_COCO: NULL. Without gaps. */
+  /* AS_IMAGE: as the pixels of the batch. AS_LABELS, AS_COCO_LABELS: [slots, height, width] of the
+   * pixels, in the byte order of the machine. AS_COCO: NULL. Without gaps. */
   void* data;
   uint64_t bytes;       /* of all slots */
   uint32_t kind;        /* SHARDPACK_AS_IMAGE ... */
-  uint32_t label_bytes; /* of AS_LABELS: 1 or 2; else 0 */
+  uint32_t label_bytes; /* of label maps: 1 or 2; else 0 */
 } shardpack_decoded_field;
 
 /* NOT_FOUND for other fields. */

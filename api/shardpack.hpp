@@ -408,7 +408,8 @@ struct Decode {
 enum class FieldAs : std::uint32_t {
   kImage = SHARDPACK_AS_IMAGE,
   kLabels = SHARDPACK_AS_LABELS,
-  kCoco = SHARDPACK_AS_COCO
+  kCoco = SHARDPACK_AS_COCO,
+  kCocoLabels = SHARDPACK_AS_COCO_LABELS
 };
 enum class Share : std::uint32_t {
   kAll = SHARDPACK_SHARE_ALL,
@@ -416,6 +417,10 @@ enum class Share : std::uint32_t {
   kNone = SHARDPACK_SHARE_NONE
 };
 enum class BoxFormat : std::uint32_t { kXyxy = SHARDPACK_XYXY, kXywh = SHARDPACK_XYWH };
+enum class Overlap : std::uint32_t {
+  kIgnore = SHARDPACK_OVERLAP_IGNORE,
+  kLast = SHARDPACK_OVERLAP_LAST
+};
 
 // What a loader makes of a field beside the image, as shardpack_field_decode.
 struct FieldDecode {
@@ -431,6 +436,7 @@ struct FieldDecode {
   bool box_from_polygon = false, polygons = false;
   std::uint32_t keypoints = 0;
   std::vector<std::array<std::uint32_t, 2>> pairs = {};
+  Overlap overlap = Overlap::kIgnore;
 };
 
 // What options of loaders have until they are told to decode.
@@ -490,6 +496,7 @@ inline shardpack_field_decode Plain(const FieldDecode& from) {
   to.keypoints = from.keypoints;
   to.keypoint_pairs = static_cast<std::uint32_t>(from.pairs.size());
   to.pairs = from.pairs.empty() ? nullptr : from.pairs[0].data();
+  to.overlap = static_cast<std::uint32_t>(from.overlap);
   return to;
 }
 

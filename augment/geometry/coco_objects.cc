@@ -247,6 +247,7 @@ absl::Status TakePolygons(size_t number, const Element& element, ImageObject& ob
       return Wrong(number, absl::StrCat("has polygon ", i,
                                         " of one point; a polygon is one list of x and y"));
     }
+    object.outlined = true;
     if (numbers.size() < 6) continue;  // without area
     Ring& ring = object.polygons.emplace_back();
     for (size_t p = 0; p < numbers.size(); p += 2) ring.push_back({numbers[p], numbers[p + 1]});
@@ -276,6 +277,7 @@ absl::Status TakeMask(size_t number, const Element& element, ImageObject& object
   }
   if (!mask.ok()) return Wrong(number, absl::StrCat("has ", mask.status().message()));
   object.mask = *std::move(mask);
+  object.outlined = true;
   return absl::OkStatus();
 }
 

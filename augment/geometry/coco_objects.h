@@ -38,6 +38,7 @@ struct ImageObject {
   double area = 0;  // of the box if the JSON has none
   int64_t label = -1;
   bool crowd = false;
+  bool outlined = false;  // by polygons, be they without area, or by run lengths
   std::vector<Ring> polygons;
   std::optional<RunLengths> mask;
   std::vector<Keypoint> keypoints;

@@ -1,12 +1,14 @@
 // Any bytes as the objects of an image: an error, or objects that stay within the result wherever
-// they are moved.
+// they are moved, and can be painted.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "augment/geometry/coco_objects.h"
 #include "augment/geometry/object_batch.h"
+#include "augment/geometry/object_labels.h"
 
 namespace {
 
@@ -26,8 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Check(objects->size() <= kMaxObjects);
   for (const ImageObject& object : *objects) {
     Check(CheckBox(object.box).ok());
-    if (object.mask)
-      Check(AreaOf(*object.mask) <= uint64_t{object.mask->height} * object.mask->width);
+    Check(object.outlined || (object.polygons.empty() && !object.mask));
   }
   const Projection turn =
       size % 5 == 0 ? Projection({1, 0.1, 0, 0, 1, 0, 0.003, 0.001, 1})
@@ -47,6 +48,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Check(moved->boxes[i] >= 0 && moved->boxes[i] <= (i % 2 == 0 ? 40 : 60));
   for (size_t i = 0; i < moved->polygons.size(); ++i)
     Check(moved->polygons[i] >= 0 && moved->polygons[i] <= (i % 2 == 0 ? 40 : 60));
+  PixelPipelineOptions pixels;
+  pixels.crop = {.width = 40, .height = 60};
+  auto labels = ObjectLabels::Create(pixels, {.wide = size % 2 == 0, .ignore = 3}, Overlap::kLast);
+  std::vector<uint16_t> map(40 * 60);
+  (void)labels->Run(*objects, 100, 80, movement.crop, map.data());
   ObjectBatch batch;
   batch.Add(*moved);
   Check(batch.ring_offsets.size() == moved->labels.size() + 1);

@@ -67,7 +67,7 @@ TEST(ParseObjects, OtherForms) {
   const auto compressed = ParseObjects(
       R"([{"bbox":[0,0,7,5],"segmentation":{"size":[5,7],"counts":"0S1"},"iscrowd":true}])");
   ASSERT_TRUE(compressed.ok()) << compressed.status();
-  EXPECT_EQ(AreaOf(*(*compressed)[0].mask), 35u);
+  EXPECT_EQ((*compressed)[0].mask, (RunLengths{5, 7, {0, 35}}));
   EXPECT_EQ((*compressed)[0].label, -1);
   for (const char* const empty : {"[]", R"({"boxes":[]})", R"({"annotations":[]})",
                                   R"({"annotations":[{"caption":"a"}],"boxes":[]})"}) {

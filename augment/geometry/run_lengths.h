@@ -1,8 +1,7 @@
 // RunLengths: a mask of one object, as COCO's run lengths.
 //
 //   absl::StatusOr<RunLengths> mask = ParseRunLengths("PPYo1d0N1...", height, width);
-//   std::vector<uint8_t> map(size_t{width} * height, 0);
-//   Paint(*mask, label, map);       // a label map of the image
+//   ForEachRun(*mask, [&](uint64_t begin, uint64_t end) { area += end - begin; });
 //
 // Counts are of pixels outside and inside in turns, outside first, column after column from the
 // left, each from the top. The text is that of pycocotools (maskApi.c, rleToString): five bits a
@@ -17,14 +16,12 @@
 #ifndef SHARDPACK_AUGMENT_GEOMETRY_RUN_LENGTHS_H_
 #define SHARDPACK_AUGMENT_GEOMETRY_RUN_LENGTHS_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "images/pixels/pixels.h"
 
 namespace shardpack {
 
@@ -40,13 +37,17 @@ absl::StatusOr<RunLengths> ParseRunLengths(std::string_view text, uint32_t heigh
 absl::StatusOr<RunLengths> CheckedRunLengths(std::vector<uint32_t> counts, uint32_t height,
                                              uint32_t width);
 
-// As pycocotools: the number of pixels inside, and the smallest box around them (0 if there is
-// none).
-uint64_t AreaOf(const RunLengths& mask);
-PixelBox HullOf(const RunLengths& mask);
-
-// Sets what lies inside, in a map of height rows of width labels.
-void Paint(const RunLengths& mask, uint8_t label, std::span<uint8_t> map);
+// Calls `run(begin, end)` for each run of pixels inside, by their numbers column after column:
+// pixel n is in row n % height of column n / height.
+template <typename Run>
+void ForEachRun(const RunLengths& mask, const Run& run) {
+  uint64_t at = 0;
+  for (size_t i = 0; i < mask.counts.size(); ++i) {
+    const uint64_t begin = at;
+    at += mask.counts[i];
+    if (i % 2 == 1 && at > begin) run(begin, at);
+  }
+}
 
 }  // namespace shardpack
 

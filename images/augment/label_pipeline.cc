@@ -12,39 +12,6 @@
 namespace shardpack {
 namespace {
 
-// One axis: `size` pixels from `first` on are resized to `resized`, of which the result shows those
-// from `skipped` on. Exact where all are whole numbers.
-struct Axis {
-  double first = 0, size = 0;
-  uint64_t resized = 0, skipped = 0;
-};
-
-// As ATen's nearest and nearest-exact (UpSample.h), including their rounding to binary32, which
-// decides where a centre lies on the edge between two pixels.
-uint32_t NearestOf(const Axis& axis, uint64_t at, bool legacy) {
-  const float step = static_cast<float>(axis.size) / static_cast<float>(axis.resized);
-  const float from = static_cast<float>(at) + (legacy ? 0.0f : 0.5f);
-  return static_cast<uint32_t>(axis.first) + static_cast<uint32_t>(std::floor(from * step));
-}
-
-void NearestPixels(const Axis& axis, bool legacy, uint32_t end, std::vector<uint32_t>& pixels) {
-  const bool whole = axis.first == std::floor(axis.first) && axis.size == std::floor(axis.size);
-  const double step = axis.size / static_cast<double>(axis.resized);
-  for (size_t i = 0; i < pixels.size(); ++i) {
-    const uint64_t at = axis.skipped + i;
-    uint32_t pixel = 0;
-    if (whole) {
-      pixel = NearestOf(axis, at, legacy);
-      pixel = std::min(pixel, static_cast<uint32_t>(axis.first + axis.size) - 1);
-    } else {
-      // Rounded once, also on processors that multiply and add in one step.
-      pixel = static_cast<uint32_t>(
-          std::fma(static_cast<double>(at) + (legacy ? 0 : 0.5), step, axis.first));
-    }
-    pixels[i] = std::min(pixel, end - 1);
-  }
-}
-
 PixelRegion Cover(const std::vector<uint32_t>& columns, const std::vector<uint32_t>& rows) {
   const auto [left, right] = std::minmax(columns.front(), columns.back());
   return {left, rows.front(), right - left + 1, rows.back() - rows.front() + 1};
@@ -55,6 +22,14 @@ uint32_t ColorOf(const uint8_t* rgb) {
 }
 
 }  // namespace
+
+void FillWithIgnore(const LabelMapOptions& options, std::span<std::byte> map) {
+  if (!options.wide) {
+    std::fill(map.begin(), map.end(), static_cast<std::byte>(options.ignore));
+    return;
+  }
+  for (size_t at = 0; at < map.size(); at += 2) std::memcpy(map.data() + at, &options.ignore, 2);
+}
 
 LabelPipeline::LabelPipeline(const PixelPipelineOptions& pixels, const LabelMapOptions& options)
     : pixels_(pixels), options_(options) {
@@ -100,32 +75,6 @@ size_t LabelPipeline::output_bytes() const {
   return size_t{pixels_.crop.width} * pixels_.crop.height * (options_.wide ? 2 : 1);
 }
 
-void LabelPipeline::Fill(void* out) const {
-  const size_t count = size_t{pixels_.crop.width} * pixels_.crop.height;
-  if (!options_.wide) {
-    std::memset(out, options_.ignore, count);
-    return;
-  }
-  for (size_t i = 0; i < count; ++i)
-    std::memcpy(static_cast<std::byte*>(out) + 2 * i, &options_.ignore, 2);
-}
-
-void LabelPipeline::ChoosePixels(const ShownImage& map, const Crop& crop, bool same_size) {
-  const CropOptions& wanted = pixels_.crop;
-  columns_.resize(wanted.width);
-  rows_.resize(wanted.height);
-  Axis x = {crop.box.left, crop.box.right - crop.box.left, wanted.width, 0};
-  Axis y = {crop.box.top, crop.box.bottom - crop.box.top, wanted.height, 0};
-  if (wanted.kind == CropKind::kCenter && same_size) {  // resized, then cropped
-    const CenterPart part = ChooseCenter(wanted, map.width, map.height);
-    x = {0, double(map.width), part.resized_width, static_cast<uint64_t>(part.left)};
-    y = {0, double(map.height), part.resized_height, static_cast<uint64_t>(part.top)};
-  }
-  NearestPixels(x, options_.legacy, map.width, columns_);
-  NearestPixels(y, options_.legacy, map.height, rows_);
-  if (crop.flip) std::reverse(columns_.begin(), columns_.end());
-}
-
 absl::Status LabelPipeline::Run(std::span<const std::byte> map, const ShownImage& image,
                                 const Crop& crop, void* out) {
   const auto shown = ShownImageOf(map, {}, pixels_);
@@ -145,9 +94,12 @@ absl::Status LabelPipeline::Run(std::span<const std::byte> map, const ShownImage
     return absl::InvalidArgumentError("a label map of more than 8 bits has to be a PNG");
   const auto shared = SharedCrop(crop, image.width, image.height, shown->width, shown->height);
   if (!shared.ok()) return shared.status();
-  ChoosePixels(*shown, *shared, shown->width == image.width && shown->height == image.height);
+  const bool same_size = shown->width == image.width && shown->height == image.height;
+  ChooseNearest(pixels_.crop, shown->width, shown->height, *shared, same_size, options_.legacy,
+                nearest_);
+  if (shared->flip) std::reverse(nearest_.columns.begin(), nearest_.columns.end());
   DecodeOptions decode;
-  decode.region = Cover(columns_, rows_);
+  decode.region = Cover(nearest_.columns, nearest_.rows);
   decode.stored = table_.empty();
   decode.wide = decode.stored && info.bits_per_channel > 8;
   decode.orient = pixels_.orient;
@@ -163,9 +115,9 @@ absl::Status LabelPipeline::Run(std::span<const std::byte> map, const ShownImage
 bool LabelPipeline::Gather(const PixelView& view, const PixelRegion& region, uint8_t* out) const {
   if (view.sample_bytes != 1) return false;
   uint8_t refused = 0;
-  for (const uint32_t y : rows_) {
+  for (const uint32_t y : nearest_.rows) {
     const uint8_t* const row = view.Row(y - region.top);
-    for (const uint32_t x : columns_) {
+    for (const uint32_t x : nearest_.columns) {
       const uint8_t label = row[x - region.left];
       refused |= refused_[label];
       *out++ = label;
@@ -180,9 +132,9 @@ absl::Status LabelPipeline::Sample(const PixelView& view, const PixelRegion& reg
   const uint32_t end = options_.classes > 0 ? options_.classes : UINT32_MAX;
   const uint32_t most = options_.wide ? 65'535 : 255;
   std::pair<uint32_t, uint16_t> last = table_.empty() ? std::pair<uint32_t, uint16_t>() : table_[0];
-  for (const uint32_t y : rows_) {
+  for (const uint32_t y : nearest_.rows) {
     const uint8_t* const row = view.Row(y - region.top);
-    for (const uint32_t x : columns_) {
+    for (const uint32_t x : nearest_.columns) {
       const uint8_t* const pixel =
           row + size_t{x - region.left} * view.channels * view.sample_bytes;
       uint32_t label = *pixel;

@@ -37,6 +37,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "images/augment/crop.h"
+#include "images/augment/nearest_pixels.h"
 #include "images/augment/pixel_pipeline.h"
 #include "images/codecs/decode.h"
 
@@ -55,6 +56,9 @@ struct LabelMapOptions {
   std::vector<LabelColor> colors = {};  // empty: numbers
 };
 
+// Sets all labels of a map: what padding and samples without a map have.
+void FillWithIgnore(const LabelMapOptions& options, std::span<std::byte> map);
+
 class LabelPipeline {
  public:
   // `pixels` are the options of the image's PixelPipeline, and pass PixelPipeline::Create.
@@ -65,12 +69,9 @@ class LabelPipeline {
   // `crop` is what ChooseCrop has chosen for the image.
   absl::Status Run(std::span<const std::byte> map, const ShownImage& image, const Crop& crop,
                    void* out);
-  // Where there is no map: all is `ignore`.
-  void Fill(void* out) const;
 
  private:
   LabelPipeline(const PixelPipelineOptions& pixels, const LabelMapOptions& options);
-  void ChoosePixels(const ShownImage& map, const Crop& crop, bool same_size);
   // The common case, of one byte each; false if a label is refused, or has two.
   bool Gather(const PixelView& view, const PixelRegion& region, uint8_t* out) const;
   template <typename Label>
@@ -81,7 +82,7 @@ class LabelPipeline {
   std::vector<std::pair<uint32_t, uint16_t>> table_;  // colours as 0xRRGGBB, sorted
   std::array<uint8_t, 256> refused_ = {};             // 1: of no class
   ImageDecoder decoder_;
-  std::vector<uint32_t> columns_, rows_;  // of the map as displayed, for each of the result
+  NearestPixels nearest_;
 };
 
 }  // namespace shardpack

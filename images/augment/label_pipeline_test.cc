@@ -301,13 +301,11 @@ TEST(LabelPipeline, OnlyItsOwnOrientationCounts) {
 }
 
 TEST(LabelPipeline, WithoutAMapAllIsIgnored) {
-  PixelPipelineOptions pixels;
-  pixels.crop = {.width = 5, .height = 3};
   std::vector<uint8_t> narrow(15, 1);
-  LabelPipeline::Create(pixels, {})->Fill(narrow.data());
+  FillWithIgnore({}, std::as_writable_bytes(std::span(narrow)));
   EXPECT_THAT(narrow, Each(255));
   std::vector<uint16_t> wide(15, 1);
-  LabelPipeline::Create(pixels, {.wide = true, .ignore = 1000})->Fill(wide.data());
+  FillWithIgnore({.wide = true, .ignore = 1000}, std::as_writable_bytes(std::span(wide)));
   EXPECT_THAT(wide, Each(1000));
 }
 

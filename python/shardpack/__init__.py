@@ -22,7 +22,7 @@ from ._device_loader import DeviceBatch, DeviceLoader, ResidentLoader
 from ._errors import (CancelledError, CursorError, DataLossError, DeniedError, DeviceError, Error, ExistsError, InternalError,
                       NoAnswerError, NoMemoryError, NotADatasetError, NotFoundError, OptionError, OutOfRangeError, PackError, StateError,
                       SystemCallError, UnsupportedError)
-from ._fields import Coco, Labels, Paired
+from ._fields import Coco, CocoLabels, Labels, Paired
 from ._jobs import Job, convert, diff, dups, extract, index, pack, report, stats, validate
 from ._load import load
 from ._loader import Loader
@@ -37,7 +37,7 @@ from ._tensor import Tensor
 from ._writer import Writer, finish
 
 __all__ = [
-    "Augment", "Batch", "CancelledError", "Coco", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device",
+    "Augment", "Batch", "CancelledError", "Coco", "CocoLabels", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device",
     "DeviceBatch", "DeviceError", "DeviceLoader", "EncodedBatch", "Error", "ExistsError", "Finding", "InternalError", "Job",
     "Labels", "Loader", "Mix", "NoAnswerError", "NoMemoryError", "NotADatasetError", "NotFoundError", "Objects", "OptionError",
     "Order", "OutOfRangeError", "PADDING_ID", "PackError", "Paired", "Progress", "Report", "ResidentLoader", "Sample",

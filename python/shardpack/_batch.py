@@ -367,7 +367,7 @@ class Batch(BatchFacts):
                      self._look.to)
 
   def decoded(self, field: str) -> Any:
-    """A field of decode_fields that is 'labels' ([n, height, width]) or 'image' (like the pixels), a view of the batch. Raises
+    """A field of decode_fields that is 'labels' or 'coco_labels' ([n, height, width]) or 'image' (like the pixels), a view of the batch. Raises
     KeyError for any other."""
     found = _c.decoded_field(ctypes.sizeof(_c.decoded_field))
     try:
@@ -377,7 +377,7 @@ class Batch(BatchFacts):
     if found.kind == _c.AS_COCO:
       raise KeyError(f"{field}: see objects")
     dtype, shape = _DTYPES[self._view.type], self._pixel_shape
-    if found.kind == _c.AS_LABELS:
+    if found.kind in (_c.AS_LABELS, _c.AS_COCO_LABELS):
       dtype, shape = f"uint{8 * found.label_bytes}", (len(self), self._view.height, self._view.width)
     return converted(self._memory.array(found.data or 0, dtype, shape), self._look.to)
 

@@ -53,6 +53,9 @@ LANCZOS = 3
 AS_IMAGE = 0
 AS_LABELS = 1
 AS_COCO = 2
+AS_COCO_LABELS = 3
+OVERLAP_IGNORE = 0
+OVERLAP_LAST = 1
 SHARE_ALL = 0
 SHARE_GEOMETRY = 1
 SHARE_NONE = 2
@@ -230,6 +233,8 @@ class field_decode(Structure):
       ("keypoints", c_uint32),
       ("keypoint_pairs", c_uint32),
       ("pairs", c_void_p),
+      ("overlap", c_uint32),
+      ("reserved", c_uint32),
   ]
 
 

@@ -28,25 +28,42 @@ class Labels:
   def __init__(self, *, classes: int = 0, ignore: int = 255, bits: int = 8, nearest: str = "exact",
                colors: Optional[Mapping[Sequence[int], int]] = None, share: str = "all") -> None:
     self._given = {"classes": classes, "ignore": ignore, "bits": bits, "nearest": nearest, "colors": colors, "share": share}
-    if bits not in _BITS:
-      raise OptionError(f"bits must be 8 or 16, not {bits!r}")
-    ignore = whole(ignore, "ignore", bits)
     rows = [_color(color, label) for color, label in (colors or {}).items()]
     self._colors = (_c.label_color * len(rows))(*rows)
     self._options = {
+        **_map_options(classes, ignore, bits, nearest),
         "kind": _c.AS_LABELS,
         "share": choice(share, "share", _SHARES),
-        "wide_labels": _BITS[bits],
-        "legacy_nearest": choice(nearest, "nearest", {"exact": 0, "legacy": 1}),
-        "ignore": ignore,
-        "ignore_zero": ignore == 0,
-        "classes": whole(classes, "classes", 32),
         "colors": self._colors,
         "color_count": len(rows),
     }
 
   def __repr__(self) -> str:
     return _repr(self, Labels)
+
+
+class CocoLabels:
+  """The label map that the polygons and run lengths of COCO's JSON describe, as pycocotools paints them: decode_fields={'json':
+  CocoLabels(classes=81)}; 'coco_labels' is one with defaults.
+
+  A pixel of an object has the label of its class + 1, of none 0; where several objects lie it is ignore, or with overlap='last' the
+  label of the last one. classes counts the background: labels from there on are bad samples (0: none are). ignore is also what a
+  sample without the field has. bits, nearest: as of Labels. Raises OptionError for what cannot be.
+
+  >>> shardpack.CocoLabels(classes=81, overlap='last')
+  CocoLabels(classes=81, overlap='last')
+  """
+
+  def __init__(self, *, classes: int = 0, ignore: int = 255, overlap: str = "ignore", bits: int = 8, nearest: str = "exact") -> None:
+    self._given = {"classes": classes, "ignore": ignore, "overlap": overlap, "bits": bits, "nearest": nearest}
+    self._options = {
+        **_map_options(classes, ignore, bits, nearest),
+        "kind": _c.AS_COCO_LABELS,
+        "overlap": choice(overlap, "overlap", {"ignore": _c.OVERLAP_IGNORE, "last": _c.OVERLAP_LAST}),
+    }
+
+  def __repr__(self) -> str:
+    return _repr(self, CocoLabels)
 
 
 class Coco:
@@ -101,33 +118,52 @@ class Paired:
     return _repr(self, Paired)
 
 
-FieldDecode = Union[str, Labels, Coco, Paired]
-_BY_WORD: dict[str, Any] = {"labels": Labels, "coco": Coco, "image": Paired}
+FieldDecode = Union[str, Labels, Coco, CocoLabels, Paired]
+FieldDecodes = Union[FieldDecode, Sequence[FieldDecode]]  # JSON can be objects and a label map
+_BY_WORD: dict[str, Any] = {"labels": Labels, "coco": Coco, "coco_labels": CocoLabels, "image": Paired}
 
 
 class DecodeFields:
   """What a loader is told of `decode_fields`; it keeps what the structs of C point to."""
 
-  def __init__(self, fields: Optional[Mapping[str, FieldDecode]]) -> None:
+  def __init__(self, fields: Optional[Mapping[str, FieldDecodes]]) -> None:
     if fields and not isinstance(fields, Mapping):
       raise OptionError("decode_fields must be a dict, such as {'mask.png': 'labels', 'json': 'coco'}")
     self.masks, self._structs, self.maps = [], [], []
-    self._kept = dict(fields or {})
-    for name, how in self._kept.items():
-      if how == "nearest":
-        self.masks.append(name)
-        self.maps.append(name)
-        continue
-      if isinstance(how, str) and how in _BY_WORD:
-        self._kept[name] = how = _BY_WORD[how]()
-      if not isinstance(how, (Labels, Coco, Paired)):
-        raise OptionError(f"decode_fields[{name!r}] must be 'nearest', 'labels', 'coco', 'image', or a Labels, Coco or Paired, not {how!r}")
-      if isinstance(how, Labels):
-        self.maps.append(name)
-      self._structs.append(_c.field_decode(size=ctypes.sizeof(_c.field_decode), field=c_text(name, "decode_fields"), **how._options))
+    self._kept: list[Any] = []
+    for name, given in (fields or {}).items():
+      for how in given if isinstance(given, (list, tuple)) else (given,):
+        self._add(name, how)
     pointers = [ctypes.pointer(each) for each in self._structs]
     self.count = len(pointers)
     self.array = (ctypes.POINTER(_c.field_decode) * len(pointers))(*pointers)
+
+  def _add(self, name: str, how: Any) -> None:
+    if how == "nearest":
+      self.masks.append(name)
+      self.maps.append(name)
+      return
+    if isinstance(how, str) and how in _BY_WORD:
+      how = _BY_WORD[how]()
+    if not isinstance(how, (Labels, Coco, CocoLabels, Paired)):
+      raise OptionError(f"decode_fields[{name!r}] must be 'nearest', 'labels', 'coco', 'coco_labels', 'image', or a Labels, Coco, CocoLabels or "
+                        f"Paired, not {how!r}")
+    if isinstance(how, (Labels, CocoLabels)):
+      self.maps.append(name)
+    self._kept.append(how)
+    self._structs.append(_c.field_decode(size=ctypes.sizeof(_c.field_decode), field=c_text(name, "decode_fields"), **how._options))
+
+
+def _map_options(classes: int, ignore: int, bits: int, nearest: str) -> dict[str, Any]:
+  if bits not in _BITS:
+    raise OptionError(f"bits must be 8 or 16, not {bits!r}")
+  return {
+      "wide_labels": _BITS[bits],
+      "legacy_nearest": choice(nearest, "nearest", {"exact": 0, "legacy": 1}),
+      "ignore": whole(ignore, "ignore", bits),
+      "ignore_zero": ignore == 0,
+      "classes": whole(classes, "classes", 32),
+  }
 
 
 def _two(pair: Sequence[int]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
 from ._errors import OptionError, nearest
-from ._fields import FieldDecode
+from ._fields import FieldDecodes
 from ._loader import Loader
 from ._options import choice, flag, whole
 from ._order import Order
@@ -49,7 +49,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
          dtype: str = "uint8", layout: str = "nhwc", mean: Sequence[float] = (0.0, 0.0, 0.0),
          std: Sequence[float] = (1.0, 1.0, 1.0), augment: Union[Augment, str, None] = None, views: int = 1,
          mix: Optional[Mix] = None, fields: Sequence[str] = ("image",),
-         decode_fields: Optional[Mapping[str, FieldDecode]] = None, device: Any = None, channels_last: bool = False,
+         decode_fields: Optional[Mapping[str, FieldDecodes]] = None, device: Any = None, channels_last: bool = False,
          decode_on: str = "host", to: Optional[str] = None, weights: Any = None, epoch_samples: int = 0, cursor: Any = None,
          resume_on_iter: bool = False, bad_samples: str = "fail", max_bad_samples: int = 100, verify: bool = True,
          threads: int = 0, io_threads: int = 32, prefetch_batches: int = 0, memory: Union[int, str] = "1GiB",

@@ -7,7 +7,7 @@ from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 from ._arguments import Path
 from ._augment import Augment, Mix
 from ._dataset import Dataset
-from ._fields import FieldDecode
+from ._fields import FieldDecodes
 
 Source = Union[Path, Sequence[Union[Path, Dataset]], Dataset]
 
@@ -41,7 +41,7 @@ class LoadOptions(TypedDict, total=False):
   views: int
   mix: Optional[Mix]
   fields: Sequence[str]
-  decode_fields: Optional[Mapping[str, FieldDecode]]
+  decode_fields: Optional[Mapping[str, FieldDecodes]]
   channels_last: bool
   decode_on: Literal["host", "device", "auto"]
   to: Optional[Literal["numpy", "torch", "jax", "tf"]]

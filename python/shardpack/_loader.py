@@ -16,7 +16,7 @@ from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
 from ._errors import Error, OptionError
-from ._fields import DecodeFields, FieldDecode
+from ._fields import DecodeFields, FieldDecodes
 from ._frameworks import FRAMEWORKS
 from ._library import Handle, call, library, made
 from ._options import c_text, choice, cursor_text, flag, names, of_type, signed, whole
@@ -55,7 +55,7 @@ class Loader(Batches):
   _batch_type = Batch
 
   def __init__(self, dataset: Dataset, order: Order, *, rank: int = 0, world_size: int = 1, fields: Sequence[str] = ("image",),
-               decode: Optional[Decode] = None, decode_fields: Optional[Mapping[str, FieldDecode]] = None, mix: Optional[Mix] = None,
+               decode: Optional[Decode] = None, decode_fields: Optional[Mapping[str, FieldDecodes]] = None, mix: Optional[Mix] = None,
                cursor: Union[str, bytes, Mapping[str, Any], None] = None, verify: bool = True, threads: int = 0,
                io_threads: int = 32, prefetch_batches: int = 0, memory_bytes: int = 1 << 30, epochs: int = 0,
                augment_seed: int = 0, other_augment: bool = False, bad_samples: str = "fail", max_bad_samples: int = 100,

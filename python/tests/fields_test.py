@@ -42,7 +42,7 @@ def setUpModule():
     PIL.Image.fromarray(pixels // 255 * numpy.uint8([200, 10, 0])).save(folder / f"{n:02}.color.png")
     ring = [x, y, x + w, y, x + w, y + h, x, y + h]
     objects = [{"bbox": [x, y, w, h], "category_id": n, "segmentation": [ring], "keypoints": [x, y, 2, x + w - 1, y, 1]},
-               {"bbox": [0, 0, 0.5, 0.5], "category_id": 99, "iscrowd": 1}]
+               {"bbox": [0, 0, 0.5, 0.5], "category_id": 99, "iscrowd": 1, "segmentation": {"size": [height, width], "counts": [height * width]}}]
     (folder / f"{n:02}.json").write_text(json.dumps(objects[:1 + n % 2]))
   subprocess.run(["cli/pack", folder, "-o", SHARDS, "-q", "--fields", "json,mask.png,deep.png,color.png,half.png"], check=True, stdout=subprocess.DEVNULL)
 
@@ -71,6 +71,17 @@ class LabelsTest(unittest.TestCase):
       numpy.testing.assert_array_equal(color, inside * 3)
       # The image is the same but for its edges.
       self.assertLess((numpy.abs(batch.images[..., 0] / 255 - inside) > 0.6).mean(), 0.01)
+
+  def test_the_map_of_polygons_is_that_of_pixels(self):
+    how = {"mask.png": "labels", "json": ["coco", shardpack.CocoLabels(classes=101, bits=16)]}
+    batch = next(load(decode_fields=how))
+    mask, painted = batch.mask("mask.png"), batch.mask("json")
+    self.assertEqual(painted.dtype, numpy.uint16)
+    numpy.testing.assert_array_equal(painted, (mask == 15) * (1 + numpy.array([int(key) for key in batch.keys]))[:, None, None])
+    self.assertGreater(len(batch.objects), 0)
+    numpy.testing.assert_array_equal(next(load(decode_fields={"json": "coco_labels"})).masks, painted)
+    with self.assertRaisesRegex(shardpack.DataLossError, r"json: object \d has the label \d+ of 24 classes"):
+      next(load(decode_fields={"json": shardpack.CocoLabels(classes=24)}))
 
   def test_a_pixel_comes_from_where_affine_says(self):
     batch = next(load(decode_fields={"mask.png": "labels"}))
@@ -204,11 +215,13 @@ class OptionsTest(unittest.TestCase):
                      ({"classes": -1}, "classes")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Labels(**how)
+    with self.assertRaisesRegex(shardpack.OptionError, "overlap"):
+      shardpack.CocoLabels(overlap="first")
     for how, why in (({"format": "cxcywh"}, "format"), ({"pairs": [(1, 2)]}, "pairs name 2 keypoints, but there are 0"), ({"keypoints": 3, "pairs": [1]}, "two keypoints"),
                      ({"box_from": "mask"}, "box_from"), ({"polygons": 2}, "polygons")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Coco(**how)
-    for fields, why in (({"mask.png": "bilinear"}, "'labels', 'coco'"), ({"mask.png": 7}, ", not 7"), ({"msak.png": "labels"}, "msak.png"),
+    for fields, why in (({"mask.png": "bilinear"}, "'labels', 'coco'"), ({"json": ["coco", "coco"]}, "has the objects already"), ({"mask.png": 7}, ", not 7"), ({"msak.png": "labels"}, "msak.png"),
                         ({"json": shardpack.Coco(min_visible=2)}, "min_visible"), (["mask.png"], "must be a dict"),
                         ({"mask.png": shardpack.Labels(classes=300)}, "300 classes"),
                         ({"json": shardpack.Coco(keypoints=3, pairs=[(0, 3)])}, "keypoint 3 of 3")):

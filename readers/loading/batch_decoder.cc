@@ -14,7 +14,7 @@ absl::StatusOr<std::unique_ptr<BatchDecoder>> BatchDecoder::Create(
   RETURN_IF_ERROR(options.augment.CheckReady());
   ASSIGN_OR_RETURN(std::unique_ptr<Pipelines> first, decoder->Make());
   decoder->sample_bytes_ = first->pixels.output_bytes();
-  decoder->idle_.push_back(std::move(first));
+  decoder->pool_.Put(std::move(first));
   return decoder;
 }
 
@@ -26,21 +26,7 @@ absl::StatusOr<std::unique_ptr<BatchDecoder::Pipelines>> BatchDecoder::Make() co
 
 template <typename Work>
 absl::Status BatchDecoder::With(const Work& work) const {
-  std::unique_ptr<Pipelines> pipelines;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      pipelines = std::move(idle_.back());
-      idle_.pop_back();
-    }
-  }
-  if (pipelines == nullptr) {
-    ASSIGN_OR_RETURN(pipelines, Make());
-  }
-  absl::Status done = work(*pipelines);
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(pipelines));
-  return done;
+  return pool_.With([&] { return Make(); }, work);
 }
 
 absl::Status BatchDecoder::DecodePixels(Pipelines& pipelines, Bytes encoded, const ImageInfo& info,

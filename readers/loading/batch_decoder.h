@@ -17,10 +17,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "augment/mix.h"
@@ -30,6 +28,7 @@
 #include "images/augment/mask_pipeline.h"
 #include "images/augment/pixel_pipeline.h"
 #include "readers/loading/host_batch.h"
+#include "readers/loading/idle_pool.h"
 
 namespace shardpack {
 
@@ -96,8 +95,7 @@ class BatchDecoder {
   const BatchDecoderOptions options_;
   const bool may_warp_;
   size_t sample_bytes_ = 0;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Pipelines>> idle_;
+  mutable IdlePool<Pipelines> pool_;
 };
 
 }  // namespace shardpack

@@ -3,7 +3,7 @@
 //
 //   options.decode_fields = {{.field = "mask.png", .labels = {.classes = 21}},
 //                            {.field = "right.jpg", .as = FieldAs::kImage},
-//                            {.field = "json", .as = FieldAs::kCoco}};
+//                            {.field = "json", .as = FieldAs::kCoco}};  // or kCocoLabels
 //   loader->Next() ... batch.decoded_fields()[0].bytes, batch.objects()->boxes
 //
 // A further image is decoded with the options of the image. It and a label map have the image's
@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "augment/geometry/object_batch.h"
+#include "augment/geometry/object_labels.h"
 #include "images/augment/label_pipeline.h"
 #include "images/augment/pixel_pipeline.h"
 
@@ -30,6 +31,8 @@ enum class FieldAs : uint8_t {
   kImage,   // pixels of the image's type; a sample without the field is a bad one
   kLabels,  // images/augment/label_pipeline.h; `ignore` where a sample has no such field
   kCoco,    // augment/geometry/coco_objects.h; no objects where a sample has no such field
+  // augment/geometry/object_labels.h; `ignore` where a sample has no such field
+  kCocoLabels,
 };
 
 // What a field has in common with the image.
@@ -43,8 +46,9 @@ struct FieldDecode {
   std::string field;
   FieldAs as = FieldAs::kLabels;
   Share share = Share::kAll;
-  LabelMapOptions labels = {};  // for kLabels
-  ObjectOptions objects = {};   // for kCoco
+  LabelMapOptions labels = {};         // for kLabels and kCocoLabels
+  ObjectOptions objects = {};          // for kCoco
+  Overlap overlap = Overlap::kIgnore;  // for kCocoLabels
 };
 
 // `image`: the options of the image's decoding. At most one field holds objects.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
@@ -21,9 +22,11 @@ absl::Status CheckField(const FieldDecode& field, const PixelPipelineOptions& im
     case FieldAs::kLabels:
       return LabelPipeline::Create(image, field.labels).status();
     case FieldAs::kCoco:
+    case FieldAs::kCocoLabels:
       if (field.share == Share::kNone)
         return absl::InvalidArgumentError("objects belong to the image and share its crop");
-      return CheckObjectOptions(field.objects);
+      if (field.as == FieldAs::kCoco) return CheckObjectOptions(field.objects);
+      return ObjectLabels::Create(image, field.labels, field.overlap).status();
   }
   return absl::OkStatus();
 }
@@ -57,29 +60,29 @@ absl::StatusOr<std::unique_ptr<FieldDecoder>> FieldDecoder::Create(
     uint64_t seed) {
   auto decoder = std::unique_ptr<FieldDecoder>(new FieldDecoder(image, field, augment, seed));
   if (field.as == FieldAs::kCoco) return decoder;
-  ASSIGN_OR_RETURN(std::unique_ptr<Pipelines> first, decoder->TakeIdle());
-  decoder->sample_bytes_ =
-      first->pixels ? first->pixels->output_bytes() : first->labels->output_bytes();
-  decoder->idle_.push_back(std::move(first));
+  ASSIGN_OR_RETURN(std::unique_ptr<Pipelines> first, decoder->Make());
+  decoder->sample_bytes_ = first->output_bytes();
+  decoder->pool_.Put(std::move(first));
   return decoder;
 }
 
-absl::StatusOr<std::unique_ptr<FieldDecoder::Pipelines>> FieldDecoder::TakeIdle() const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      std::unique_ptr<Pipelines> last = std::move(idle_.back());
-      idle_.pop_back();
-      return last;
-    }
-  }
+size_t FieldDecoder::Pipelines::output_bytes() const {
+  if (pixels) return pixels->output_bytes();
+  return labels ? labels->output_bytes() : object_labels->output_bytes();
+}
+
+absl::StatusOr<std::unique_ptr<FieldDecoder::Pipelines>> FieldDecoder::Make() const {
   auto made = std::make_unique<Pipelines>();
   if (field_.as == FieldAs::kImage) {
     ASSIGN_OR_RETURN(PixelPipeline pixels, PixelPipeline::Create(image_));
     made->pixels.emplace(std::move(pixels));
-  } else {
+  } else if (field_.as == FieldAs::kLabels) {
     ASSIGN_OR_RETURN(LabelPipeline labels, LabelPipeline::Create(image_, field_.labels));
     made->labels.emplace(std::move(labels));
+  } else {
+    ASSIGN_OR_RETURN(ObjectLabels labels,
+                     ObjectLabels::Create(image_, field_.labels, field_.overlap));
+    made->object_labels.emplace(std::move(labels));
   }
   return made;
 }
@@ -132,6 +135,12 @@ absl::Status FieldDecoder::Run(Pipelines& pipelines, Bytes encoded, const Sample
   SampleProgram drawn;
   if (!shares) augment_.Draw(own, image_.crop.width, image_.crop.height, drawn);
   if (shares) drawn = field_.share == Share::kAll && pipelines.pixels ? program : program.Warps();
+  if (pipelines.object_labels) {
+    ASSIGN_OR_RETURN(const std::vector<ImageObject> objects, ParseObjects(AsText(encoded)));
+    RETURN_IF_ERROR(
+        pipelines.object_labels->Run(objects, image.width, image.height, image.crop, slot));
+    return WarpMap(pipelines, drawn.Warps(), slot);
+  }
   if (pipelines.labels) {
     RETURN_IF_ERROR(pipelines.labels->Run(encoded, shown, crop, slot));
     return WarpMap(pipelines, drawn.Warps(), slot);
@@ -151,12 +160,11 @@ absl::Status FieldDecoder::DecodePixels(Bytes encoded, const SampleGeometry& ima
     Fill(slot);
     return absl::OkStatus();
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Pipelines> pipelines, TakeIdle());
-  absl::Status decoded = Run(*pipelines, encoded, image, program,
-                             {.seed = own_seed_, .epoch = epoch, .id = id}, slot.data());
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(pipelines));
-  return decoded;
+  return pool_.With([&] { return Make(); },
+                    [&](Pipelines& pipelines) {
+                      return Run(pipelines, encoded, image, program,
+                                 {.seed = own_seed_, .epoch = epoch, .id = id}, slot.data());
+                    });
 }
 
 absl::StatusOr<MovedObjects> FieldDecoder::DecodeObjects(Bytes json,
@@ -177,12 +185,7 @@ void FieldDecoder::Fill(std::span<std::byte> slot) const {
     std::fill(slot.begin(), slot.end(), std::byte{0});
     return;
   }
-  const uint16_t ignore = field_.labels.ignore;
-  if (!field_.labels.wide) {
-    std::fill(slot.begin(), slot.end(), static_cast<std::byte>(ignore));
-    return;
-  }
-  for (size_t at = 0; at < slot.size(); at += 2) std::memcpy(slot.data() + at, &ignore, 2);
+  FillWithIgnore(field_.labels, slot);
 }
 
 }  // namespace shardpack

@@ -6,17 +6,15 @@
 //
 // Lifetime: owns one pipeline per concurrently decoding thread.
 // Thread-safety: const, any thread.
-// Errors: those of PixelPipeline, LabelPipeline, ParseObjects and MoveObjects.
+// Errors: those of PixelPipeline, LabelPipeline, ParseObjects, MoveObjects and ObjectLabels.
 // Units: bytes.
 #ifndef SHARDPACK_READERS_LOADING_FIELD_DECODER_H_
 #define SHARDPACK_READERS_LOADING_FIELD_DECODER_H_
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "augment/plan.h"
@@ -24,6 +22,7 @@
 #include "formats/io/bytes.h"
 #include "readers/loading/field_decode.h"
 #include "readers/loading/host_batch.h"
+#include "readers/loading/idle_pool.h"
 
 namespace shardpack {
 
@@ -50,14 +49,17 @@ class FieldDecoder {
   struct Pipelines {
     std::optional<PixelPipeline> pixels;
     std::optional<LabelPipeline> labels;
+    std::optional<ObjectLabels> object_labels;
     ProgramRunner runner = {};
     ElasticField field = {};
     PixelBuffer buffer = {};
+
+    size_t output_bytes() const;
   };
 
   FieldDecoder(const PixelPipelineOptions& image, const FieldDecode& field,
                const AugmentPlan& augment, uint64_t seed);
-  absl::StatusOr<std::unique_ptr<Pipelines>> TakeIdle() const;
+  absl::StatusOr<std::unique_ptr<Pipelines>> Make() const;
   absl::Status Run(Pipelines& pipelines, Bytes encoded, const SampleGeometry& image,
                    const SampleProgram& program, const SampleIdentity& own, void* slot) const;
   absl::Status Augment(Pipelines& pipelines, const SampleProgram& program, void* slot) const;
@@ -68,8 +70,7 @@ class FieldDecoder {
   const AugmentPlan augment_;
   const uint64_t own_seed_;  // for Share::kNone
   size_t sample_bytes_ = 0;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Pipelines>> idle_;
+  mutable IdlePool<Pipelines> pool_;
 };
 
 }  // namespace shardpack

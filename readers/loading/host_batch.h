@@ -83,7 +83,8 @@ struct SampleGeometry {
 struct DecodedField {
   size_t field = 0;
   FieldAs as = FieldAs::kLabels;
-  // kImage: as PixelBatch::bytes. kLabels: [slots, height, width] of the pixels. kCoco: empty.
+  // kImage: as PixelBatch::bytes. kLabels, kCocoLabels: [slots, height, width] of the pixels.
+  // kCoco: empty.
   std::span<const std::byte> bytes = {};
   uint32_t label_bytes = 0;  // of kLabels: 1 or 2
 };

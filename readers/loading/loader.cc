@@ -16,22 +16,26 @@ namespace {
 
 constexpr uint32_t kMinPrefetch = 4, kMaxPrefetch = 1 << 16;
 
-// Masks and other fields that are decoded are read like any other field.
+// Masks and other fields that are decoded are read like any other field. JSON can become objects
+// and a label map.
 absl::Status AddDecodedFields(LoaderOptions& options) {
-  std::vector<std::string> masks = options.mask_fields;
-  for (const FieldDecode& more : options.decode_fields) masks.push_back(more.field);
-  if (!masks.empty() && !options.decode) {
+  std::vector<std::string> masks = options.mask_fields, objects;
+  for (const FieldDecode& more : options.decode_fields)
+    (more.as == FieldAs::kCoco ? objects : masks).push_back(more.field);
+  if (!(masks.empty() && objects.empty()) && !options.decode) {
     return absl::InvalidArgumentError(
         "masks and other fields are decoded with their images, or not at all");
   }
-  for (const std::string& name : masks) {
-    if (name == kImageField || std::count(masks.begin(), masks.end(), name) > 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("the field ", EscapeForTerminal(name), " cannot be ",
-                       name == kImageField ? "a mask: it is decoded to pixels" : "decoded twice"));
+  for (const std::vector<std::string>& names : {masks, objects}) {
+    for (const std::string& name : names) {
+      if (name == kImageField || std::count(masks.begin(), masks.end(), name) > 1) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "the field ", EscapeForTerminal(name), " cannot be ",
+            name == kImageField ? "a mask: it is decoded to pixels" : "decoded twice"));
+      }
+      if (std::find(options.fields.begin(), options.fields.end(), name) == options.fields.end())
+        options.fields.push_back(name);
     }
-    if (std::find(options.fields.begin(), options.fields.end(), name) == options.fields.end())
-      options.fields.push_back(name);
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "augment/geometry/object_batch.h"
+#include "augment/geometry/object_labels.h"
 #include "formats/io/error_facts.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
@@ -104,7 +106,7 @@ class LoaderFieldsTest : public ::testing::Test {
     std::string labels(pipeline.output_bytes(), '\0');
     const std::string* const png = id == kPaddingId ? nullptr : Field(id, "mask");
     if (png == nullptr) {
-      pipeline.Fill(labels.data());
+      FillWithIgnore(Options().decode_fields[0].labels, std::as_writable_bytes(std::span(labels)));
       return labels;
     }
     ShownImage image;
@@ -253,6 +255,62 @@ TEST_F(LoaderFieldsTest, AFieldThatSharesNothing) {
   EXPECT_GT(different, 0u);
 }
 
+// A stored map that is painted of the same objects moves as they do, under every crop and warp.
+TEST_F(LoaderFieldsTest, ObjectsAsALabelMap) {
+  Make();
+  for (size_t i = 0; i < samples_.size(); ++i) {
+    if (i % 3 == 0) continue;
+    const uint32_t width = samples_[i].info.width, height = samples_[i].info.height;
+    std::string* const json = Field(i, "json");
+    *json = absl::StrCat(R"([{"bbox":[0,0,1,1],"category_id":6,"segmentation":[[5,6.5,)", width - 3,
+                         ",9,", width / 2, ",", height - 1.25,
+                         R"(]]},{"bbox":[0,0,9,9],"category_id":)", i,
+                         R"(,"segmentation":{"size":[)", height, ",", width, R"(],"counts":[)",
+                         height * 9 + 4, ",", height * 20, ",", height * (width - 29) - 4, "]}}]");
+    const auto objects = ParseObjects(*json);
+    ASSERT_TRUE(objects.ok()) << objects.status();
+    PixelPipelineOptions whole;
+    whole.crop = {.kind = CropKind::kResize, .width = width, .height = height};
+    TestPixels map{width, height, 1, Image(size_t{width} * height)};
+    ASSERT_TRUE(ObjectLabels::Create(whole, {}, Overlap::kIgnore)
+                    ->Run(*objects, width, height, {.box = {0, 0, double(width), double(height)}},
+                          map.bytes.data())
+                    .ok());
+    *Field(i, "mask") = Encoded(map, ImageFormat::kPng);
+  }
+  Make();
+  const LabelMapOptions labels = {.wide = true, .ignore = 255, .classes = 31};
+  for (const char* const plan :
+       {"", "rotate(-30..30, p=0.7) flip_vertical(p=0.5) elastic(alpha=60)"}) {
+    for (const CropKind kind : {CropKind::kRandomResized, CropKind::kCenter, CropKind::kResize}) {
+      LoaderOptions options = Options();
+      options.decode->crop.kind = kind;
+      options.decode->crop.shortest_side = kWidth + 1;
+      options.augment = *AugmentPlan::Parse(plan);
+      options.decode_fields = {{.field = "mask", .labels = labels},
+                               {.field = "json", .as = FieldAs::kCocoLabels, .labels = labels}};
+      if (*plan == 0) options.decode_fields.push_back({.field = "json", .as = FieldAs::kCoco});
+      auto loader = Loader::Open(*dataset_, MakeOrder(), {}, options, memory_);
+      ASSERT_TRUE(loader.ok()) << loader.status();
+      std::set<uint16_t> seen;
+      for (auto batch = loader->Next(); (*batch).has_value(); batch = loader->Next()) {
+        ASSERT_TRUE(batch.ok()) << batch.status();
+        const std::span<const DecodedField> fields = (*batch)->decoded_fields();
+        EXPECT_EQ(AsText(fields[0].bytes), AsText(fields[1].bytes));
+        EXPECT_EQ(fields[1].label_bytes, 2u);
+        for (size_t at = 0; at < fields[1].bytes.size(); at += 2) {
+          uint16_t label;
+          std::memcpy(&label, fields[1].bytes.data() + at, 2);
+          seen.insert(label);
+        }
+        EXPECT_EQ((*batch)->objects() != nullptr, *plan == 0);
+      }
+      EXPECT_GT(seen.size(), 8u);
+      EXPECT_TRUE(seen.contains(0) && seen.contains(7) && seen.contains(255));
+    }
+  }
+}
+
 TEST_F(LoaderFieldsTest, WhatCannotBeMovedIsABadSample) {
   Make();
   const std::string good_json = *Field(17, "json"), good_mask = *Field(17, "mask");
@@ -270,6 +328,12 @@ TEST_F(LoaderFieldsTest, WhatCannotBeMovedIsABadSample) {
   Make();
   EXPECT_THAT(std::string(FirstError().message()), HasSubstr("field mask: a JPEG is no label map"));
   *Field(17, "mask") = good_mask;
+  LoaderOptions as_labels = Options();
+  as_labels.decode_fields = {{.field = "json", .as = FieldAs::kCocoLabels}};
+  auto no_outline = *Loader::Open(*dataset_, MakeOrder(), {}, as_labels, memory_);
+  EXPECT_THAT(std::string(no_outline.Next().status().message()),
+              AllOf(HasSubstr("field json: object 0 has neither polygons nor run lengths"),
+                    HasSubstr(".toy")));
   const std::string right = *Field(17, "right");
   *Field(17, "right") = Encoded(MakePattern(50, 50, 3, 1), ImageFormat::kPng);
   Make();
@@ -308,6 +372,14 @@ TEST_F(LoaderFieldsTest, OptionsThatCannotBeAreRefused) {
   refused([](LoaderOptions& o) { o.decode_fields[2].objects.min_visible = 2; },
           "field json: min_visible");
   refused([](LoaderOptions& o) { o.decode_fields[2].share = Share::kNone; }, "share its crop");
+  refused(
+      [](LoaderOptions& o) {
+        o.decode_fields[2].as = FieldAs::kCocoLabels;
+        o.decode_fields[2].labels.colors = {{1, 2, 3, 4}};
+      },
+      "field json: labels of objects are those of their classes");
+  refused([](LoaderOptions& o) { o.decode_fields.push_back(o.decode_fields[2]); },
+          "another field has the objects already");
   refused([](LoaderOptions& o) { o.augment = *AugmentPlan::Parse("invert elastic"); },
           "field json: objects do not follow the plan's elastic");
   refused([](LoaderOptions& o) { o.decode_fields[0].as = FieldAs::kCoco; },

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "augment/geometry/object_batch.h"
+#include "augment/geometry/object_labels.h"
 #include "formats/testing/datasets/toy_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -169,6 +170,54 @@ TEST_F(ApiFieldsTest, ComeWithEveryBatch) {
   }
 }
 
+TEST_F(ApiFieldsTest, ALabelMapOfObjects) {
+  shardpack_field_decode map = Sized();
+  map.field = "json";
+  map.kind = SHARDPACK_AS_COCO_LABELS;
+  map.ignore = 200;
+  fields_[0] = &objects_;
+  fields_[1] = &map;
+  options_.field_decode_count = 2;
+  const BatchHandle batch = Next(OpenLoader(options_));
+  ASSERT_NE(batch, nullptr) << Why();
+  const shardpack_batch_view view = View(batch);
+  shardpack_objects objects = {};
+  objects.size = sizeof(objects);
+  ASSERT_EQ(shardpack_batch_objects(batch.get(), &objects, Error()), SHARDPACK_OK) << Why();
+  shardpack_decoded_field labels = {};
+  labels.size = sizeof(labels);
+  ASSERT_EQ(shardpack_batch_decoded(batch.get(), "json", &labels, Error()), SHARDPACK_OK) << Why();
+  EXPECT_EQ(labels.kind, SHARDPACK_AS_COCO_LABELS);
+  EXPECT_EQ(labels.label_bytes, 1u);
+  const size_t pixels = size_t{decode_.width} * decode_.height;
+  ASSERT_EQ(labels.bytes, view.slots * pixels);
+  for (uint64_t slot = 0; slot < view.slots; ++slot) {
+    const uint64_t id = view.ids[slot];
+    PixelPipelineOptions made;
+    made.crop.width = decode_.width;
+    made.crop.height = decode_.height;
+    std::vector<uint8_t> expected(pixels);
+    ASSERT_TRUE(ObjectLabels::Create(made, {.ignore = 200}, Overlap::kIgnore)
+                    ->Run(*ParseObjects(samples_[id].more_fields[2].second),
+                          samples_[id].info.width, samples_[id].info.height, CropOf(id),
+                          expected.data())
+                    .ok());
+    EXPECT_EQ(std::memcmp(expected.data(), static_cast<const uint8_t*>(labels.data) + slot * pixels,
+                          pixels),
+              0);
+  }
+  map.overlap = 2;
+  EXPECT_EQ(TryLoader(), SHARDPACK_INVALID);
+  EXPECT_THAT(Text(Info().message), HasSubstr("what overlaps become"));
+  map.overlap = SHARDPACK_OVERLAP_LAST;
+  EXPECT_EQ(TryLoader(), SHARDPACK_OK) << Why();
+  map.size = 96;  // of a program that knows no overlaps
+  EXPECT_EQ(TryLoader(), SHARDPACK_OK) << Why();
+  map.size = sizeof(map);
+  map.reserved = 1;
+  EXPECT_EQ(TryLoader(), SHARDPACK_INVALID);
+}
+
 TEST_F(ApiFieldsTest, WhatABatchDoesNotHave) {
   options_.field_decode_count = 1;
   const LoaderHandle loader = OpenLoader(options_);
@@ -272,8 +321,8 @@ TEST_F(ApiFieldsTest, OptionsThatCannotBeAreRefused) {
   using Field = shardpack_field_decode;
   EXPECT_THAT(refused(labels_, [](Field& f) { f.field = nullptr; }), HasSubstr("name of a field"));
   EXPECT_THAT(refused(labels_, [](Field& f) { f.field = "msak"; }), HasSubstr("msak"));
-  EXPECT_THAT(refused(labels_, [](Field& f) { f.kind = 3; }),
-              HasSubstr("what a field becomes is 3"));
+  EXPECT_THAT(refused(labels_, [](Field& f) { f.kind = 4; }),
+              HasSubstr("what a field becomes is 4"));
   EXPECT_THAT(refused(labels_, [](Field& f) { f.share = 3; }), HasSubstr("shares is 3"));
   EXPECT_THAT(refused(labels_, [](Field& f) { f.wide_labels = 2; }), HasSubstr("wide_labels"));
   EXPECT_THAT(refused(labels_, [](Field& f) { f.ignore = 70'000; }), HasSubstr("ignore"));
