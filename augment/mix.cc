@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "augment/gamma_numbers.h"
 #include "augment/operation.h"
 #include "images/augment/random_numbers.h"
 
@@ -24,32 +25,6 @@ class GroupRandom {
   const SampleIdentity identity_;
   uint64_t drawn_ = 0;
 };
-
-// Marsaglia's polar method. Logarithm and root are of a library; the caller rounds the result.
-double Normal(GroupRandom& random) {
-  for (;;) {
-    const double u = 2 * random.Unit() - 1, v = 2 * random.Unit() - 1;
-    const double s = u * u + v * v;
-    if (s > 0 && s < 1) return u * std::sqrt(-2 * std::log(s) / s);
-  }
-}
-
-// Marsaglia and Tsang, "A simple method for generating gamma variables", 2000; below 1 by a power
-// of a uniform number.
-double LogGamma(double alpha, GroupRandom& random) {
-  double boost = 0;
-  if (alpha < 1) {
-    boost = std::log(1 - random.Unit()) / alpha;
-    alpha += 1;
-  }
-  const double d = alpha - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-  for (;;) {
-    const double x = Normal(random), v = std::pow(1 + c * x, 3);
-    if (v <= 0) continue;
-    const double u = 1 - random.Unit();
-    if (std::log(u) < 0.5 * x * x + d - d * v + d * std::log(v)) return std::log(d * v) + boost;
-  }
-}
 
 // Rounded to a multiple of 2^-16, so that the last bits of a library's logarithm do not matter.
 double Beta(double alpha, GroupRandom& random) {

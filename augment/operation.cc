@@ -81,6 +81,9 @@ constexpr OperationFacts kFacts[] = {
        Level("green"),
        Level("blue"),
        {"noise", 0, 0x1p53, 0, true}}}},
+    // The copy's share, and the image's: in whole 2^-16.
+    {"chain", {{{"weight", 0, 1}}}},
+    {"blend", {{{"weight", 0, 1}}}},
     {"own", {{{"number", 0, 511, std::nullopt, true}}}},
 };
 static_assert(std::size(kFacts) == kOperationKinds);
@@ -124,6 +127,10 @@ size_t WarpOptionsOf(OperationKind kind) {
     default:
       return 1;
   }
+}
+
+bool IsOfAugMix(OperationKind kind) {
+  return kind == OperationKind::kChain || kind == OperationKind::kBlend;
 }
 
 bool NeedsOpenCv(OperationKind kind) {

@@ -64,6 +64,9 @@ enum class OperationKind : uint8_t {
   kElastic,
   // A rectangle.
   kErase,
+  // AugMix: what follows a chain is done to a copy of the image; a blend adds the copies up.
+  kChain,
+  kBlend,
   // One of a user (own_operation.h): its number in SampleProgram::own.
   kOwn,
 };
@@ -121,6 +124,8 @@ bool IsWarp(OperationKind kind);
 // The first of a warp's options among its values, bilinear and then fill: they stand behind those
 // that say where to. Flips have none.
 size_t WarpOptionsOf(OperationKind kind);
+// Whether it is a part of AugMix, which programs have and plans do not.
+bool IsOfAugMix(OperationKind kind);
 // Whether OpenCV does it.
 bool NeedsOpenCv(OperationKind kind);
 

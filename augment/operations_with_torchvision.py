@@ -7,10 +7,11 @@ usage: operations_with_torchvision.py >testdata/operations_torchvision.txt
 """
 
 import math
+import re
 
 import numpy
 import torch
-from torchvision.transforms import InterpolationMode
+from torchvision.transforms import InterpolationMode, v2
 from torchvision.transforms.v2 import functional as F
 
 BILINEAR, NEAREST = InterpolationMode.BILINEAR, InterpolationMode.NEAREST
@@ -65,6 +66,51 @@ def elastic(pixels, alpha, sigma, seed, **options):
   return F.elastic(pixels, field, fill=0, **options)
 
 
+def blended(pixels, chains, weight):
+  """The sum of torchvision's AugMix: (weight, function) of each chain, and the image's own weight."""
+  mixed = torch.tensor(weight) * pixels
+  for share, function in chains:
+    mixed.add_(torch.tensor(share) * function(pixels))
+  return mixed.to(torch.uint8)
+
+
+class ReplayedAugMix(v2.AugMix):
+  """torchvision's AugMix, whose random numbers are what a program of aug_mix(severity, depth=) says."""
+
+  NAMES = {"shear_x": "ShearX", "shear_y": "ShearY", "translate_x": "TranslateX", "translate_y": "TranslateY", "rotate": "Rotate",
+           "brightness": "Brightness", "saturation": "Color", "contrast": "Contrast", "sharpness": "Sharpness", "posterize": "Posterize",
+           "solarize": "Solarize", "autocontrast": "AutoContrast", "equalize": "Equalize"}
+  # What an operation's parameter is, of torchvision's magnitude.
+  SHOWN = {"TranslateX": int, "TranslateY": int, "Solarize": lambda magnitude: 255 * magnitude,
+           **dict.fromkeys(("Brightness", "Color", "Contrast", "Sharpness"), lambda magnitude: 1 + magnitude)}
+
+  def __init__(self, program, severity, depth, interpolation):
+    calls = [(name, float(value or 0)) for name, value in re.findall(r"(\w+)(?:\(([^,)]*)[^)]*\))?", program)]
+    weights = [value for name, value in calls if name == "chain"]
+    super().__init__(severity, len(weights), depth, interpolation=interpolation)
+    self.weights = iter(([calls[-1][1], 1.0], weights))
+    self.items = iter([call for call in calls if call[0] not in ("chain", "blend")])
+
+  def _sample_dirichlet(self, params):
+    return torch.tensor([next(self.weights)])
+
+  def _get_random_item(self, dct):
+    name, value = next(self.items)
+    kind = self.NAMES[name]
+    magnitudes, signed = dct[kind]
+    return kind, (lambda bins, height, width: self.chosen(kind, value, magnitudes(bins, height, width), signed), False)
+
+  def chosen(self, kind, value, magnitudes, signed):
+    """Those of torchvision's magnitudes that the program has drawn, in every bin."""
+    if magnitudes is None:
+      return None
+    for bin_ in range(self.severity):
+      for sign in (1, -1) if signed else (1,):
+        if self.SHOWN.get(kind, float)(sign * float(magnitudes[bin_])) == value:
+          return torch.full((10,), sign * float(magnitudes[bin_]))
+    raise ValueError(f"torchvision has no {kind} of {value}: {magnitudes}")
+
+
 def operations():
   for f in (0, 0.1, 0.55, 1.37, 1.9):
     yield f"brightness({f})", lambda p, f=f: F.adjust_brightness(p, f)
@@ -107,6 +153,8 @@ def operations():
   yield "rotate(-9) equalize brightness(1.3)", lambda p: F.adjust_brightness(F.equalize(F.rotate(p, -9)), 1.3)
   yield ("brightness(0.7) contrast(1.4) hue(0.05) saturation(0.6)",
          lambda p: F.adjust_saturation(F.adjust_hue(F.adjust_contrast(F.adjust_brightness(p, 0.7), 1.4), 0.05), 0.6))
+  yield ("chain(0.25) invert chain(0.125) translate_x(4) equalize blend(0.625)",
+         lambda p: blended(p, ((0.25, F.invert), (0.125, lambda q: F.equalize(move(q, 4, 0)))), 0.625))
 
 
 def larger_operations():

@@ -13,6 +13,8 @@
 //   auto_augment(imagenet | cifar10 | svhn)
 //   perspective(distortion=.5, p=.5, bilinear=1, fill=0)     torchvision's RandomPerspective
 //   elastic(alpha=50, sigma=5, bilinear=1, fill=0)     torchvision's ElasticTransform
+//   aug_mix(severity=3, width=3, depth=-1, alpha=1, all_ops=1, bilinear=1, fill=0)     torchvision's
+//     AugMix: chains of operations on copies of the image, blended; labels and boxes stay
 //   own(NAME)     an operation of a user (own_operation.h); batch(NAME): one that the caller applies
 //     to whole batches, of which a plan knows the name alone
 //   erase(p=0.5, scale=.02..0.33, ratio=.3..3.3, value=0 | random, red, green, blue)
@@ -64,7 +66,8 @@ class AugmentPlan {
   bool empty() const { return steps_.empty(); }
   // Whether a step may move pixels after the crop.
   bool MayWarp() const;
-  // Whether a step may do this operation. Policies do none of perspective, elastic and OpenCV's.
+  // Whether a step may do this operation. Policies do none of perspective, elastic and OpenCV's,
+  // and aug_mix alone blends.
   bool MayDo(OperationKind kind) const { return MostOf(kind) > 0; }
   // The most operations of this kind, and of any, that a sample may get; those of batches are not
   // among them.

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "augment/gamma_numbers.h"
 #include "augment/plan_step.h"
 #include "augment/policies.h"
 #include "augment/program.h"
@@ -131,6 +132,62 @@ void DrawPerspective(const PlanStep& step, const StepRandom& random, uint32_t wi
   if (SourceOf(made, width, height)) program.operations.push_back(made);
 }
 
+// The numbers of a step from one on, in turn.
+class NumbersFrom {
+ public:
+  NumbersFrom(const StepRandom& random, uint32_t first) : random_(random), next_(first) {}
+  double Unit() { return RandomUnit(random_(next_++)); }
+
+ private:
+  const StepRandom& random_;
+  uint32_t next_;
+};
+
+// Rounded down to a multiple of 2^-16, so that the last bits of a library's logarithm do not matter
+// and weights are at most 1 together.
+double Weight(double share) { return std::floor(share * 0x1p16) * 0x1p-16; }
+
+// torchvision/transforms/v2/_auto_augment.py, AugMix.forward.
+void DrawAugMix(const PlanStep& step, const StepRandom& random, uint32_t width, uint32_t height,
+                SampleProgram& program) {
+  constexpr uint32_t kMostChains = 8, kDrawsOfChain = 32, kFirstWeight = 1024, kBins = 10;
+  const auto severity = static_cast<uint32_t>(step.values[0].low);
+  const auto chains = static_cast<uint32_t>(step.values[1].low);
+  const double alpha = step.values[3].low;
+  NumbersFrom weights(random, kFirstWeight);
+  const double original = LogGamma(alpha, weights), blended = LogGamma(alpha, weights);
+  const double all = 1 / (1 + std::exp(original - blended));
+  std::array<double, kMostChains> parts = {};
+  for (uint32_t i = 0; i < chains; ++i) parts[i] = LogGamma(alpha, weights);
+  const double most = *std::max_element(parts.begin(), parts.begin() + chains);
+  double sum = 0;
+  for (uint32_t i = 0; i < chains; ++i) sum += parts[i] = std::exp(parts[i] - most);
+  double rest = 1;
+  const std::span<const OperationKind> kinds = AugMixOperations(step.values[4].low != 0);
+  for (uint32_t i = 0; i < chains; ++i) {
+    const double weight = Weight(all * parts[i] / sum);
+    rest -= weight;
+    program.operations.push_back({OperationKind::kChain, {weight}});
+    const uint32_t first = 16 + kDrawsOfChain * i;
+    const uint32_t depth = step.values[2].low > 0 ? static_cast<uint32_t>(step.values[2].low)
+                                                  : 1 + RandomBelow(random(first), 3);
+    for (uint32_t j = 0; j < depth; ++j) {
+      const uint32_t n = first + 1 + 3 * j;
+      const OperationKind kind = kinds[RandomBelow(random(n), static_cast<uint32_t>(kinds.size()))];
+      const bool negative = IsSigned(kind) && RandomUnit(random(n + 2)) < 0.5;
+      Operation made =
+          PolicyOperation(PolicySpace::kAugMix, kind, RandomBelow(random(n + 1), severity), kBins,
+                          negative, width, height);
+      if (IsWarp(kind)) {
+        made.values[1] = step.values[5].low;
+        made.values[2] = step.values[6].low;
+      }
+      program.operations.push_back(made);
+    }
+  }
+  program.operations.push_back({OperationKind::kBlend, {rest}});
+}
+
 void DrawElastic(const PlanStep& step, const StepRandom& random, SampleProgram& program) {
   Operation made{OperationKind::kElastic};
   made.values = {RandomBetween(random(2), step.values[0].low, step.values[0].high),
@@ -155,6 +212,8 @@ void PlanStep::Draw(const SampleIdentity& sample, uint32_t width, uint32_t heigh
       return DrawPerspective(*this, random, width, height, program);
     case StepKind::kElastic:
       return DrawElastic(*this, random, program);
+    case StepKind::kAugMix:
+      return DrawAugMix(*this, random, width, height, program);
     case StepKind::kOwn:
       program.operations.push_back(
           {OperationKind::kOwn, {static_cast<double>(program.own.size())}});

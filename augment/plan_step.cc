@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct StepFacts {
     ValueRange fallback = {};
     bool whole = false, range = false;
   };
-  std::array<Parameter, 6> parameters = {};
+  std::array<Parameter, 7> parameters = {};
 
   size_t count() const { return CountNamed(parameters); }
 };
@@ -60,6 +61,15 @@ constexpr StepFacts kSteps[] = {
      StepKind::kElastic,
      {{{"alpha", 0, 10'000, {50, 50}, false, true},
        {"sigma", 0, 100, {5, 5}, false, true},
+       {"bilinear", 0, 1, {1, 1}, true},
+       {"fill", 0, 255, {0, 0}, true}}}},
+    {"aug_mix",
+     StepKind::kAugMix,
+     {{{"severity", 1, 10, {3, 3}, true},
+       {"width", 1, 8, {3, 3}, true},
+       {"depth", -1, 8, {-1, -1}, true},
+       {"alpha", 1e-3, 1e3, {1, 1}},
+       {"all_ops", 0, 1, {1, 1}, true},
        {"bilinear", 0, 1, {1, 1}, true},
        {"fill", 0, 255, {0, 0}, true}}}},
     {"own", StepKind::kOwn},
@@ -226,7 +236,7 @@ absl::Status TakeStepValues(const TextCall& call, const StepFacts& facts, PlanSt
   for (size_t i = 0; i < facts.count(); ++i) step.values[i] = facts.parameters[i].fallback;
   size_t next = 0;
   bool has_word = false, has_level = false;
-  std::array<bool, 6> given = {};
+  std::array<bool, std::tuple_size_v<decltype(StepFacts::parameters)>> given = {};
   for (const TextValue& value : call.values) {
     ASSIGN_OR_RETURN(const bool common, TakeCommon(value, step));
     if (common) continue;
@@ -275,6 +285,19 @@ absl::Status TakeStepValues(const TextCall& call, const StepFacts& facts, PlanSt
   return absl::OkStatus();
 }
 
+// Of aug_mix.
+size_t ChainsOf(const PlanStep& step) { return static_cast<size_t>(step.values[1].low); }
+size_t DepthOf(const PlanStep& step) {
+  return step.values[2].low > 0 ? static_cast<size_t>(step.values[2].low) : 3;
+}
+size_t MostOfAugMix(const PlanStep& step, OperationKind wanted) {
+  if (wanted == OperationKind::kBlend) return 1;
+  if (wanted == OperationKind::kChain) return ChainsOf(step);
+  const std::span<const OperationKind> kinds = AugMixOperations(step.values[4].low != 0);
+  const bool known = std::find(kinds.begin(), kinds.end(), wanted) != kinds.end();
+  return known ? ChainsOf(step) * DepthOf(step) : 0;
+}
+
 }  // namespace
 
 absl::StatusOr<PlanStep> PlanStep::Make(const TextCall& call, uint32_t place) {
@@ -292,6 +315,10 @@ absl::StatusOr<PlanStep> PlanStep::Make(const TextCall& call, uint32_t place) {
     return CallReader::ErrorAt(
         call.column, absl::StrCat("no step is called ", std::string(call.name), "; the nearest is ",
                                   NearestStep(call.name)));
+  }
+  if (IsOfAugMix(*operation)) {
+    return CallReader::ErrorAt(
+        call.column, absl::StrCat(std::string(call.name), " is of programs; a plan has aug_mix"));
   }
   step.operation = *operation;
   RETURN_IF_ERROR(TakeOperationValues(call, step));
@@ -337,7 +364,8 @@ std::string PlanStep::ToText() const {
 bool PlanStep::MayWarp() const {
   return kind == StepKind::kRandAugment || kind == StepKind::kTrivialAugmentWide ||
          kind == StepKind::kAutoAugment || kind == StepKind::kPerspective ||
-         kind == StepKind::kElastic || (kind == StepKind::kOperation && IsWarp(operation));
+         kind == StepKind::kElastic || kind == StepKind::kAugMix ||
+         (kind == StepKind::kOperation && IsWarp(operation));
 }
 
 size_t PlanStep::MostOf(OperationKind wanted) const {
@@ -358,6 +386,8 @@ size_t PlanStep::MostOf(OperationKind wanted) const {
       return wanted == OperationKind::kPerspective ? 1 : 0;
     case StepKind::kElastic:
       return wanted == OperationKind::kElastic ? 1 : 0;
+    case StepKind::kAugMix:
+      return MostOfAugMix(*this, wanted);
     case StepKind::kOwn:
       return wanted == OperationKind::kOwn ? 1 : 0;
     case StepKind::kBatch:
@@ -380,6 +410,8 @@ size_t PlanStep::MostOperations() const {
       return static_cast<size_t>(values[0].high);
     case StepKind::kAutoAugment:
       return 2;
+    case StepKind::kAugMix:
+      return ChainsOf(*this) * (1 + DepthOf(*this)) + 1;
     case StepKind::kBatch:
       return 0;
     default:

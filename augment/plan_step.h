@@ -34,6 +34,7 @@ enum class StepKind : uint8_t {
   kErase,
   kPerspective,
   kElastic,
+  kAugMix,
   kOwn,
   kBatch,
 };

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "augment/policies.h"
@@ -50,6 +51,9 @@ TEST(PlanTest, TextIsReadBackAndCanonical) {
        "clahe(clip=1..4)"},
       {"perspective perspective(.3, p=1, fill=9)",
        "augment/1 perspective perspective(distortion=0.3, fill=9, p=1)"},
+      {"aug_mix aug_mix(5, 2, 3, .5, all_ops=0, bilinear=0, p=.9)",
+       "augment/1 aug_mix aug_mix(severity=5, width=2, depth=3, alpha=0.5, all_ops=0, bilinear=0, "
+       "p=0.9)"},
       {"elastic(alpha=30..60, bilinear=0)", "augment/1 elastic(alpha=30..60, bilinear=0)"},
       {"invert(stream=7) invert(stream=9)", "augment/1 invert(stream=7) invert(stream=9)"},
   };
@@ -85,6 +89,9 @@ TEST(PlanTest, BadTextNamesColumnAndReason) {
       {"perspective(1.5)", "column 13: distortion is 1.5; it is a number from 0 to 1"},
       {"elastic(sigma=-1)", "column 9: sigma is -1; it is a number from 0 to 100"},
       {"rotate", "column 1: rotate needs degrees"},
+      {"aug_mix(severity=0)", "column 9: severity is 0; it is a whole number from 1 to 10"},
+      {"aug_mix(1..3)", "column 9: severity is one number, not a range"},
+      {"invert blend(0.5)", "column 8: blend is of programs; a plan has aug_mix"},
       {"erase(0.25)", "column 7: the parameters of erase are named: p=, scale=, ratio=, value="},
       {"erase(value=random, red=9)", "column 1: erase has value=random or levels, not both"},
       {"erase(p=.1, p=.2)", "column 13: p is given twice"},
@@ -93,6 +100,8 @@ TEST(PlanTest, BadTextNamesColumnAndReason) {
       {"auto_augment(imagenet, svhn)", "column 24: a second word, where one is expected"},
       {"auto_augment(bins=svhn)", "column 14: auto_augment does not take svhn"},
       {"rotate(fast)", "column 8: degrees is a number, not fast"},
+      {"rotate(nan)", "column 8: degrees is a number, not nan"},
+      {"invert(p=nan)", "column 8: p is a number, not nan"},
       {"posterize(2..4.5)", "column 11: bits is 2..4.5; it is a whole number from 0 to 8"},
       {"rand_augment(2, 9, 31, 4)",
        "column 24: rand_augment has 3 parameters besides p, epochs and stream"},
@@ -111,6 +120,59 @@ TEST(PlanTest, DrawsAreThoseOfTheVersion) {
             "contrast(1.0850835377370025) hue(0.008061354320604465) rotate(-9) "
             "solarize(178.49999696016312) identity rotate(30) erase(30, 31, 132, 54) "
             "rotate(-9.360042200622225)");
+  EXPECT_EQ(Drawn(Plan("aug_mix"), {1, 2, 3}),
+            "chain(0.0103302001953125) shear_x(0, 1) chain(0.0471343994140625) autocontrast "
+            "shear_x(0, 1) saturation(1.0999999940395355) chain(0.0157623291015625) "
+            "brightness(0.800000011920929) blend(0.9267730712890625)");
+}
+
+// torchvision's AugMix.forward: weights of Dirichlet distributions, 1 to 3 operations a chain.
+TEST(PlanTest, AugMixDrawsAsTorchvisionDoes) {
+  for (const auto& [text, kinds, chains, depth] :
+       {std::tuple("aug_mix", 13u, 3u, 0u), std::tuple("aug_mix(10, 2, 4, 1, 0)", 9u, 2u, 4u),
+        std::tuple("aug_mix(1, 8, 8)", 13u, 8u, 8u)}) {
+    const AugmentPlan plan = Plan(text);
+    constexpr uint64_t kDraws = 3000;
+    std::map<OperationKind, double> counts;
+    std::map<size_t, double> lengths;
+    double own = 0, first = 0, all = 0;
+    for (uint64_t id = 0; id < kDraws; ++id) {
+      SampleProgram program;
+      plan.Draw({3, 0, id}, 224, 200, program);
+      double sum = 0;
+      size_t begun = 0, length = 0;
+      for (const Operation& operation : program.operations) {
+        ASSERT_TRUE(operation.Check().ok()) << operation.ToText();
+        if (!IsOfAugMix(operation.kind)) {
+          ++counts[operation.kind];
+          ++length;
+          EXPECT_TRUE(!IsWarp(operation.kind) || operation.values[1] == 1);
+          continue;
+        }
+        EXPECT_EQ(operation.values[0] * 0x1p16, std::floor(operation.values[0] * 0x1p16));
+        sum += operation.values[0];
+        if (begun == 0) first += operation.values[0];
+        if (begun++ > 0) ++lengths[std::exchange(length, 0)];
+      }
+      EXPECT_EQ(sum, 1);
+      EXPECT_EQ(begun, chains + 1);
+      EXPECT_EQ(program.operations.back().kind, OperationKind::kBlend);
+      EXPECT_TRUE(program.Warps().operations.empty());
+      own += program.operations.back().values[0];
+    }
+    EXPECT_NEAR(own / kDraws, 0.5, 0.03);  // means of Dirichlet(1, ...)
+    EXPECT_NEAR(first / kDraws, 0.5 / chains, 0.03);
+    EXPECT_EQ(counts.size(), kinds);
+    for (const auto& [kind, count] : counts) all += count;
+    double statistic = 0;
+    for (const auto& [kind, count] : counts)
+      statistic += (count - all / kinds) * (count - all / kinds) / (all / kinds);
+    EXPECT_LT(statistic, 42) << text;
+    EXPECT_EQ(lengths.begin()->first, depth > 0 ? depth : 1);
+    EXPECT_EQ(lengths.rbegin()->first, depth > 0 ? depth : 3);
+    const double twice = lengths[2] / static_cast<double>(kDraws * chains);
+    EXPECT_NEAR(twice, depth == 0 ? 1.0 / 3 : 0, 0.03);
+  }
 }
 
 // torchvision's RandomPerspective.make_params: each corner within its part of the image.
@@ -234,12 +296,18 @@ TEST(PlanTest, MagnitudesOfPolicies) {
   EXPECT_EQ(text(kWide, kPosterize, 30, 31, false), "posterize(2)");
   EXPECT_EQ(text(kRand, kSolarize, 30, 31, false), "solarize(0)");
   EXPECT_EQ(text(kRand, kEqualize, 9, 31, false), "equalize");
+  constexpr auto kMix = PolicySpace::kAugMix;
+  EXPECT_EQ(text(kMix, kTranslateX, 2, 10, true), "translate_x(-16)");
+  EXPECT_EQ(text(kMix, kTranslateY, 9, 10, false), "translate_y(66)");
+  EXPECT_EQ(text(kMix, kPosterize, 0, 10, false), "posterize(4)");
+  EXPECT_EQ(text(kMix, kPosterize, 2, 10, false), "posterize(3)");
+  EXPECT_EQ(text(kMix, kSolarize, 0, 10, false), "solarize(255)");
 }
 
 TEST(PlanTest, EveryDrawnProgramCanBeReadBack) {
   const AugmentPlan plan = Plan(
       "color_jitter(b=.4,c=.4,s=.4,h=.1) rand_augment trivial_augment_wide "
-      "auto_augment(svhn) erase(p=1, value=random)");
+      "auto_augment(svhn) erase(p=1, value=random) aug_mix");
   for (uint64_t id = 0; id < 500; ++id) {
     SampleProgram program;
     plan.Draw({3, 0, id}, 64, 48, program);
@@ -252,6 +320,9 @@ TEST(PlanTest, EveryDrawnProgramCanBeReadBack) {
 TEST(PlanTest, KnowsWhetherPixelsMove) {
   EXPECT_TRUE(Plan("rand_augment").MayWarp());
   EXPECT_TRUE(Plan("invert rotate(3)").MayWarp());
+  EXPECT_TRUE(Plan("aug_mix").MayWarp());
+  EXPECT_TRUE(Plan("aug_mix").MayDo(OperationKind::kBlend));
+  EXPECT_FALSE(Plan("rand_augment").MayDo(OperationKind::kBlend));
   EXPECT_FALSE(Plan("color_jitter(b=.4) erase equalize").MayWarp());
 }
 

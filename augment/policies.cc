@@ -1,6 +1,7 @@
 #include "augment/policies.h"
 
 #include <cmath>
+#include <iterator>
 
 #include "images/augment/random_numbers.h"
 
@@ -98,6 +99,11 @@ constexpr OperationKind kDrawn[] = {O::kIdentity,     O::kShearX,    O::kShearY,
                                     O::kContrast,     O::kSharpness, O::kPosterize,  O::kSolarize,
                                     O::kAutocontrast, O::kEqualize};
 
+constexpr OperationKind kMixed[] = {O::kShearX,   O::kShearY,     O::kTranslateX, O::kTranslateY,
+                                    O::kRotate,   O::kPosterize,  O::kSolarize,   O::kAutocontrast,
+                                    O::kEqualize, O::kBrightness, O::kSaturation, O::kContrast,
+                                    O::kSharpness};
+
 // torch.linspace in float.
 double Spaced(float first, float last, uint32_t i, uint32_t count) {
   if (count == 1) return first;
@@ -109,6 +115,10 @@ double Spaced(float first, float last, uint32_t i, uint32_t count) {
 }  // namespace
 
 std::span<const OperationKind> PolicyOperations() { return kDrawn; }
+
+std::span<const OperationKind> AugMixOperations(bool all) {
+  return std::span(kMixed).first(all ? std::size(kMixed) : 9);
+}
 
 bool IsSigned(OperationKind kind) {
   switch (kind) {
@@ -141,7 +151,7 @@ std::span<const SubPolicy> SubPolicies(AutoAugmentPolicy policy) {
 
 Operation PolicyOperation(PolicySpace space, OperationKind kind, uint32_t bin, uint32_t bins,
                           bool negative, uint32_t width, uint32_t height) {
-  const bool wide = space == PolicySpace::kTrivialAugmentWide;
+  const bool wide = space == PolicySpace::kTrivialAugmentWide, mix = space == PolicySpace::kAugMix;
   const auto spaced = [&](double last) {
     const double value = Spaced(0, static_cast<float>(last), bin, bins);
     return negative ? -value : value;
@@ -153,10 +163,10 @@ Operation PolicyOperation(PolicySpace space, OperationKind kind, uint32_t bin, u
       made.values[0] = spaced(wide ? 0.99 : 0.3);
       break;
     case O::kTranslateX:
-      made.values[0] = std::trunc(spaced(wide ? 32.0 : 150.0 / 331 * width));
+      made.values[0] = std::trunc(spaced(wide ? 32.0 : mix ? width / 3.0 : 150.0 / 331 * width));
       break;
     case O::kTranslateY:
-      made.values[0] = std::trunc(spaced(wide ? 32.0 : 150.0 / 331 * height));
+      made.values[0] = std::trunc(spaced(wide ? 32.0 : mix ? height / 3.0 : 150.0 / 331 * height));
       break;
     case O::kRotate:
       made.values[0] = spaced(wide ? 135 : 30);
@@ -170,7 +180,7 @@ Operation PolicyOperation(PolicySpace space, OperationKind kind, uint32_t bin, u
     case O::kPosterize: {
       const float steps = static_cast<float>(bins - 1) / (wide ? 6 : 4);
       const float less = bins == 1 ? 0 : static_cast<float>(bin) / steps;
-      made.values[0] = RoundHalfEven(static_cast<double>(8 - less));
+      made.values[0] = RoundHalfEven(static_cast<double>((mix ? 4 : 8) - less));
       break;
     }
     case O::kSolarize:

@@ -1,11 +1,12 @@
-// Policies: RandAugment, TrivialAugmentWide and AutoAugment, with the tables of torchvision 0.29.
+// Policies: RandAugment, TrivialAugmentWide, AutoAugment and AugMix, with the tables of torchvision
+// 0.29.
 //
 //   Operation turn = PolicyOperation(PolicySpace::kRandAugment, OperationKind::kRotate, 9, 31,
 //                                   false, 224, 224);            // "rotate(9)");
 //
 // RandAugment: https://arxiv.org/abs/1909.13719; TrivialAugment: https://arxiv.org/abs/2103.10158;
-// AutoAugment: https://arxiv.org/abs/1805.09501. Dialects that differ (timm's, DALI's) are not
-// offered under these names.
+// AutoAugment: https://arxiv.org/abs/1805.09501; AugMix: https://arxiv.org/abs/1912.02781. Dialects
+// that differ (timm's, DALI's) are not offered under these names.
 //
 // Thread-safety: pure functions.
 // Units: a magnitude is a bin of `bins` equal steps.
@@ -21,7 +22,7 @@
 
 namespace shardpack {
 
-enum class PolicySpace : uint8_t { kRandAugment, kTrivialAugmentWide, kAutoAugment };
+enum class PolicySpace : uint8_t { kRandAugment, kTrivialAugmentWide, kAutoAugment, kAugMix };
 enum class AutoAugmentPolicy : uint8_t { kImagenet, kCifar10, kSvhn };
 
 constexpr auto WordsOf(AutoAugmentPolicy) {
@@ -30,6 +31,9 @@ constexpr auto WordsOf(AutoAugmentPolicy) {
 
 // The 14 operations that RandAugment and TrivialAugmentWide draw from.
 std::span<const OperationKind> PolicyOperations();
+// The 13 that AugMix draws from, or the 9 without changes of brightness, colour, contrast and
+// sharpness, which images of the corrupted test sets have.
+std::span<const OperationKind> AugMixOperations(bool all);
 // Whether the magnitude's sign is drawn.
 bool IsSigned(OperationKind kind);
 // The operation at magnitude `bin` of `bins`, for an image of this size.

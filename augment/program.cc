@@ -1,5 +1,7 @@
 #include "augment/program.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -56,6 +58,36 @@ absl::Status ApplyByOpenCv(const Operation& operation, const EditablePixels& ima
   return absl::InternalError(absl::StrCat(operation.ToText(), ": OpenCV: ", why));
 }
 
+uint32_t WeightOf(const Operation& operation) {
+  return static_cast<uint32_t>(std::floor(operation.values[0] * 0x1p16 + 0.5));
+}
+
+// Every chain is blended, and no sum of levels is above 255 by more than a rounding.
+absl::Status CheckAugMix(std::span<const Operation> operations) {
+  bool mixing = false;
+  double weight = 0;
+  for (const Operation& operation : operations) {
+    if (!IsOfAugMix(operation.kind)) continue;
+    weight = operation.values[0] + (mixing ? weight : 0);
+    if (weight > 1 + 1e-6) {
+      return absl::InvalidArgumentError(absl::StrCat("the weights of chains and their blend are ",
+                                                     NumberText(weight),
+                                                     " together; they are at most 1"));
+    }
+    if (operation.kind == OperationKind::kBlend && !mixing)
+      return absl::InvalidArgumentError("a blend without a chain before it");
+    mixing = operation.kind == OperationKind::kChain;
+  }
+  if (mixing) return absl::InvalidArgumentError("a chain without a blend behind it");
+  return absl::OkStatus();
+}
+
+void CopyRows(const EditablePixels& image, uint8_t* to) {
+  const size_t row_bytes = size_t{image.width} * image.channels;
+  for (uint32_t y = 0; y < image.height; ++y, to += row_bytes)
+    std::memcpy(to, image.Row(y), row_bytes);
+}
+
 }  // namespace
 
 absl::StatusOr<SampleProgram> SampleProgram::Parse(std::string_view text) {
@@ -70,6 +102,7 @@ absl::StatusOr<SampleProgram> SampleProgram::Parse(std::string_view text) {
     }
     program.operations.push_back(operation);
   }
+  RETURN_IF_ERROR(CheckAugMix(program.operations));
   return program;
 }
 
@@ -88,8 +121,10 @@ std::string SampleProgram::ToText() const {
 
 SampleProgram SampleProgram::Warps() const {
   SampleProgram warps;
+  bool mixing = false;
   for (const Operation& operation : operations) {
-    if (IsWarp(operation.kind)) warps.operations.push_back(operation);
+    if (IsOfAugMix(operation.kind)) mixing = operation.kind == OperationKind::kChain;
+    if (IsWarp(operation.kind) && !mixing) warps.operations.push_back(operation);
   }
   return warps;
 }
@@ -129,22 +164,22 @@ absl::Status ProgramRunner::ApplyOne(const SampleProgram& program, const Operati
   const size_t row_bytes = size_t{image.width} * image.channels;
   if (!copy_.Reserve(row_bytes * image.height))
     return absl::ResourceExhaustedError("no memory for a copy of an image");
-  for (uint32_t y = 0; y < image.height; ++y)
-    std::memcpy(copy_.data() + y * row_bytes, image.Row(y), row_bytes);
+  CopyRows(image, copy_.data());
   const PixelView from{copy_.data(), image.width, image.height, image.channels, row_bytes};
   if (operation.kind != OperationKind::kSharpness) return Warp(operation, from, field_, image);
   Sharpen(value, from, image);
   return absl::OkStatus();
 }
 
-absl::Status ProgramRunner::Apply(const SampleProgram& program, const EditablePixels& image) {
+absl::Status ProgramRunner::ApplyRow(const SampleProgram& program, std::span<const Operation> row,
+                                     const EditablePixels& image) {
   LevelTables tables;
   bool pending = false;
   const auto flush = [&] {
     if (pending) ApplyTables(tables, image);
     pending = false;
   };
-  for (const Operation& operation : program.operations) {
+  for (const Operation& operation : row) {
     if (operation.kind == OperationKind::kIdentity) continue;
     if (IsTable(operation.kind)) {
       if (!pending) tables = LevelTables::Identity();
@@ -156,6 +191,61 @@ absl::Status ProgramRunner::Apply(const SampleProgram& program, const EditablePi
     RETURN_IF_ERROR(ApplyOne(program, operation, image));
   }
   flush();
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRunner::ApplyAugMix(const SampleProgram& program,
+                                        std::span<const Operation> row,
+                                        const EditablePixels& image) {
+  const size_t row_values = size_t{image.width} * image.channels;
+  const size_t values = row_values * image.height;
+  if (!original_.Reserve(values) || !sums_.Reserve(values * sizeof(uint32_t)))
+    return absl::ResourceExhaustedError("no memory for the copies of an image");
+  CopyRows(image, original_.data());
+  auto* const sums = reinterpret_cast<uint32_t*>(sums_.data());
+  const uint32_t own_weight = WeightOf(row.back());
+  const uint8_t* const original = original_.data();
+  for (size_t i = 0; i < values; ++i) sums[i] = own_weight * original[i];
+  const auto is_of_augmix = [](const Operation& operation) { return IsOfAugMix(operation.kind); };
+  while (row.size() > 1) {
+    const uint32_t weight = WeightOf(row[0]);
+    row = row.subspan(1);
+    const auto length =
+        static_cast<size_t>(std::find_if(row.begin(), row.end(), is_of_augmix) - row.begin());
+    RETURN_IF_ERROR(ApplyRow(program, row.first(length), image));
+    row = row.subspan(length);
+    for (uint32_t y = 0; y < image.height; ++y) {
+      uint8_t* const pixels = image.Row(y);
+      uint32_t* const sum = sums + y * row_values;
+      for (size_t i = 0; i < row_values; ++i) sum[i] += weight * pixels[i];
+      std::memcpy(pixels, original + y * row_values, row_values);
+    }
+  }
+  for (uint32_t y = 0; y < image.height; ++y) {
+    for (size_t i = 0; i < row_values; ++i) {
+      image.Row(y)[i] = static_cast<uint8_t>(std::min(sums[y * row_values + i] >> 16, 255u));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ProgramRunner::Apply(const SampleProgram& program, const EditablePixels& image) {
+  RETURN_IF_ERROR(CheckAugMix(program.operations));
+  std::span<const Operation> rest = program.operations;
+  const auto up_to = [&](OperationKind kind) {
+    return static_cast<size_t>(
+        std::find_if(rest.begin(), rest.end(), [&](const Operation& o) { return o.kind == kind; }) -
+        rest.begin());
+  };
+  while (!rest.empty()) {
+    const size_t plain = up_to(OperationKind::kChain);
+    RETURN_IF_ERROR(ApplyRow(program, rest.first(plain), image));
+    rest = rest.subspan(plain);
+    if (rest.empty()) break;
+    const size_t mixed = up_to(OperationKind::kBlend) + 1;
+    RETURN_IF_ERROR(ApplyAugMix(program, rest.first(mixed), image));
+    rest = rest.subspan(mixed);
+  }
   return absl::OkStatus();
 }
 

@@ -10,9 +10,14 @@
 // grayscale leave gray images as they are. Sharpness, blurs, perspective and elastic leave images
 // with a side below 3 as they are.
 //
+// "chain(0.25) invert chain(0.25) rotate(-9) equalize blend(0.5)" is AugMix: each chain is applied
+// to the image as it was before the first one, and the results are added up, with the image itself,
+// by their weights: of at most 1 together, in whole 2^-16, the sum rounded down as torchvision's.
+//
 // Lifetime: a program is a plain value; the runner keeps its buffers from call to call.
 // Thread-safety: programs are values; one runner for each thread.
-// Errors: InvalidArgument for text that is not a program, naming the column; ResourceExhausted
+// Errors: InvalidArgument for text that is not a program, naming the column, and for chains without
+// a blend or weights above 1; ResourceExhausted
 // beyond kMaxOperations, or when out of memory; FailedPrecondition without OpenCV
 // (opencv_functions.h) where an operation is its; InvalidArgument for corners of a perspective that
 // no image of this size has. Operations of users: DataLoss.
@@ -23,6 +28,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,14 +45,14 @@
 namespace shardpack {
 
 struct SampleProgram {
-  static constexpr size_t kMaxOperations = 512;
+  static constexpr size_t kMaxOperations = 4096;
 
   absl::InlinedVector<Operation, 8> operations;
   std::vector<OwnDraw> own = {};  // those of users among them, which their text names
 
   static absl::StatusOr<SampleProgram> Parse(std::string_view text);
   std::string ToText() const;  // empty if there are no operations
-  // The operations that move pixels, alone.
+  // The operations that move pixels, alone; none of AugMix, whose copies go different ways.
   SampleProgram Warps() const;
 
   friend bool operator==(const SampleProgram&, const SampleProgram&) = default;
@@ -71,10 +77,17 @@ class ProgramRunner {
   absl::Status Apply(const SampleProgram& program, const EditablePixels& image);
 
  private:
+  // Some in a row, none of them of AugMix.
+  absl::Status ApplyRow(const SampleProgram& program, std::span<const Operation> row,
+                        const EditablePixels& image);
+  // From the first chain to the blend.
+  absl::Status ApplyAugMix(const SampleProgram& program, std::span<const Operation> row,
+                           const EditablePixels& image);
   absl::Status ApplyOne(const SampleProgram& program, const Operation& operation,
                         const EditablePixels& image);
 
   PixelBuffer copy_;
+  PixelBuffer original_, sums_;  // of AugMix
   ElasticField field_;
 };
 

@@ -53,6 +53,54 @@ std::vector<uint8_t> FromHex(const std::string& hex) {
   return bytes;
 }
 
+std::string ParseError(const std::string& text) {
+  return std::string(SampleProgram::Parse(text).status().message());
+}
+
+// Each chain begins with the image as it was; the sum is rounded down.
+TEST(ProgramTest, ChainsAreBlended) {
+  const TestImage image(13, 11);
+  const auto before = Applied("gamma(1.5)", image);
+  const auto first = Applied("gamma(1.5) rotate(20, 1) equalize", image);
+  const auto second = Applied("gamma(1.5) flip_vertical sharpness(3)", image);
+  auto expected = before;
+  for (size_t i = 0; i < before.size(); ++i)
+    expected[i] = static_cast<uint8_t>(before[i] * 0.25 + first[i] * 0.5 + second[i] * 0.25);
+  EXPECT_EQ(Applied("gamma(1.5) chain(0.5) rotate(20, 1) equalize chain(0.25) flip_vertical "
+                    "sharpness(3) blend(0.25)",
+                    image),
+            expected);
+  EXPECT_EQ(Applied("chain(1) invert blend(0) invert", image), image.bytes);
+  EXPECT_EQ(Applied("chain(0) invert blend(1)", image), image.bytes);
+  EXPECT_EQ(Applied("chain(0.25) chain(0.125) blend(0.625)", image), image.bytes);
+  // Rows with gaps between them.
+  TestImage wide(13, 11);
+  EditablePixels part = wide.edit();
+  part.width = 5;
+  TestImage narrow(5, 11);
+  ProgramRunner runner;
+  const auto program = SampleProgram::Parse("chain(0.5) rotate(45) blend(0.5)");
+  ASSERT_TRUE(runner.Apply(*program, part).ok());
+  ASSERT_TRUE(runner.Apply(*program, narrow.edit()).ok());
+  for (uint32_t y = 0; y < 11; ++y) {
+    EXPECT_TRUE(std::equal(narrow.At(0, y), narrow.At(0, y) + 15, wide.At(0, y)));
+    EXPECT_EQ(*wide.At(5, y), *TestImage(13, 11).At(5, y));
+  }
+}
+
+TEST(ProgramTest, ChainsThatCannotBeBlended) {
+  EXPECT_EQ(ParseError("invert chain(0.5) invert"), "a chain without a blend behind it");
+  EXPECT_EQ(ParseError("blend(0.5)"), "a blend without a chain before it");
+  EXPECT_EQ(ParseError("chain(0.5) blend(0.5) blend(0)"), "a blend without a chain before it");
+  EXPECT_EQ(ParseError("chain(0.5) chain(0.4) blend(0.2)"),
+            "the weights of chains and their blend are 1.1 together; they are at most 1");
+  EXPECT_TRUE(SampleProgram::Parse("chain(1) blend(0) chain(1) blend(0)").ok());
+  SampleProgram alone;  // not of text
+  alone.operations.push_back({OperationKind::kChain, {0.5}});
+  TestImage image(4, 4);
+  EXPECT_FALSE(ProgramRunner().Apply(alone, image.edit()).ok());
+}
+
 // What torchvision computes with fused multiplication may differ by one level here and there.
 TEST(ProgramTest, MakesWhatTorchvisionMakes) {
   std::ifstream file("augment/testdata/operations_torchvision.txt");

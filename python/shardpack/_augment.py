@@ -133,6 +133,12 @@ class Augment:
     choice(policy, "policy", _POLICIES)
     return self.then(f"auto_augment({policy}, p={_number(p)})")
 
+  def aug_mix(self, severity: int = 3, mixture_width: int = 3, chain_depth: int = -1, alpha: float = 1.0, *, all_ops: bool = True,
+              bilinear: bool = True, fill: int = 0, p: float = 1.0) -> Augment:
+    """torchvision's AugMix: mixture_width copies, each with chain_depth operations (-1: 1 to 3), are blended with the image."""
+    return self._with("aug_mix", p, severity=severity, width=mixture_width, depth=chain_depth, alpha=alpha, all_ops=int(all_ops),
+                      bilinear=int(bilinear), fill=fill)
+
   def erase(self, p: float = 0.5, *, scale: Range = (0.02, 0.33), ratio: Range = (0.3, 3.3), value: Union[int, str] = 0) -> Augment:
     """torchvision's RandomErasing: a rectangle of one value, or 'random' for noise. scale: its share of the area."""
     return self.then(f"erase(p={_number(p)}, scale={_range(scale)}, ratio={_range(ratio)}, value={value})")

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,8 @@ class PlanTest(unittest.TestCase):
     self.assertEqual(str(shardpack.Augment().trivial_augment_wide(p=0.5).auto_augment("svhn").erase(value="random")),
                      "augment/1 trivial_augment_wide(p=0.5) auto_augment(svhn) erase(value=random)")
     self.assertEqual(str(shardpack.Augment().color_jitter((0.5, 2))), "augment/1 color_jitter(b=0.5..2)")
+    self.assertEqual(str(shardpack.Augment().aug_mix().aug_mix(5, 2, 4, 0.5, all_ops=False, bilinear=False, fill=9, p=0.5)),
+                     "augment/1 aug_mix aug_mix(severity=5, width=2, depth=4, alpha=0.5, all_ops=0, bilinear=0, fill=9, p=0.5)")
     for copied in (copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
       self.assertEqual(copied, plan)
     self.assertTrue(plan.moves_pixels)
@@ -64,6 +67,17 @@ class PlanTest(unittest.TestCase):
     for bad in (True, "x", (1, 2, 3), None):
       with self.assertRaises(shardpack.OptionError):
         shardpack.Augment().color_jitter(bad)
+
+  def test_aug_mix_is_replayed(self):
+    program = shardpack.Augment().aug_mix(3, 2, 2).draw(seed=1, epoch=0, id=7, width=40, height=30)
+    chains, weights = re.split(r" ?(?:chain|blend)\([0-9.e-]+\) ?", program)[1:-1], [float(number) for number in re.findall(r"(?:chain|blend)\((.*?)\)", program)]
+    self.assertEqual((len(chains), len(weights), sum(weights)), (2, 3, 1))
+    image = numpy.random.default_rng(1).integers(0, 256, (30, 40, 3), numpy.uint8)
+    copies = [shardpack.apply_program(chain, image.copy()) for chain in chains] + [image]
+    expected = sum(weight * made for weight, made in zip(weights, copies)).astype(numpy.uint8)
+    numpy.testing.assert_array_equal(shardpack.apply_program(program, image.copy()), expected)
+    with self.assertRaisesRegex(shardpack.OptionError, "a chain without a blend"):
+      shardpack.apply_program("chain(0.5) invert", image)
 
   def test_programs_are_applied_in_place(self):
     pixels = numpy.arange(12 * 10 * 3, dtype=numpy.uint8).reshape(12, 10, 3)

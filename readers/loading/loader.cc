@@ -64,6 +64,15 @@ absl::Status CheckPixelOptions(const LoaderOptions& options, uint32_t global_bat
                        "then; label maps do"));
     }
   }
+  if (options.augment.MayDo(OperationKind::kBlend)) {
+    for (const FieldDecode& field : options.decode_fields) {
+      if (field.as == FieldAs::kImage) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("field ", EscapeForTerminal(field.field),
+                       ": labels and objects do not follow the plan's aug_mix, which blends copies "
+                       "of the image that move in several ways"));
+    }
+  }
   if (!options.mix) return absl::OkStatus();
   if (options.views > 1) return absl::InvalidArgumentError("mixing is for one view");
   RETURN_IF_ERROR(CheckMixOptions(*options.mix, global_batch));

@@ -382,6 +382,8 @@ TEST_F(LoaderFieldsTest, OptionsThatCannotBeAreRefused) {
           "another field has the objects already");
   refused([](LoaderOptions& o) { o.augment = *AugmentPlan::Parse("invert elastic"); },
           "field json: objects do not follow the plan's elastic");
+  refused([](LoaderOptions& o) { o.augment = *AugmentPlan::Parse("aug_mix(p=0.1)"); },
+          "field mask: labels and objects do not follow the plan's aug_mix");
   refused([](LoaderOptions& o) { o.decode_fields[0].as = FieldAs::kCoco; },
           "another field has the objects already");
 }

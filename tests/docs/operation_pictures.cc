@@ -63,6 +63,7 @@ constexpr std::pair<std::string_view, std::string_view> kSteps[] = {
     {"auto-augment-imagenet", "auto_augment(imagenet)"},
     {"auto-augment-cifar10", "auto_augment(cifar10)"},
     {"auto-augment-svhn", "auto_augment(svhn)"},
+    {"aug-mix", "aug_mix(severity=10)"},
     {"perspective", "perspective(p=1)"},
     {"elastic", "elastic(alpha=100..200)"},
     {"erase", "erase(p=1, value=random)"},
@@ -153,7 +154,9 @@ std::string Signature(const OperationFacts& facts) {
 
 void WriteOperations(const Picture& scene, const std::string& folder, std::string& page) {
   for (size_t kind = 0; kind < kOperationKinds; ++kind) {
-    if (static_cast<OperationKind>(kind) == OperationKind::kOwn) continue;  // a user's
+    // A user's, and what only aug_mix has, among the steps.
+    if (static_cast<OperationKind>(kind) == OperationKind::kOwn) continue;
+    if (IsOfAugMix(static_cast<OperationKind>(kind))) continue;
     const OperationFacts& facts = FactsOf(static_cast<OperationKind>(kind));
     const std::string name(facts.name);
     const auto example = kExamples.find(facts.name);

@@ -15,7 +15,8 @@ SIDE, IMAGES = 224, 20
 # Levels off, and the share of values that may be; the rest are equal. A warp may take the neighbour of a pixel on an edge.
 LIMITS = {"saturation": (1, 0.01), "hue": (1, 0.001), "grayscale": (1, 1e-4), "sharpness": (1, 0.001), "rotate": (255, 0.002),
           "affine": (255, 0.001), "bilinear": (1, 0.06), "several": (2, 0.02), "gaussian_blur": (1, 0.05), "perspective": (255, 0.001),
-          "elastic": (255, 0.001), "smooth perspective": (1, 0.06), "smooth elastic": (255, 0.06), "clahe": (2, 0.5)}
+          "elastic": (255, 0.001), "smooth perspective": (1, 0.06), "smooth elastic": (255, 0.06), "clahe": (2, 0.5),
+          "aug_mix": (255, 0.01), "smooth aug_mix": (255, 0.1)}
 # Warps that are bilinear unless this parameter says otherwise.
 SMOOTH = {"perspective": 8, "elastic": 3}
 # What torchvision and cv2 make of the same images, in the Python that has them.
@@ -39,6 +40,8 @@ def check(module, folders, pythons, results):
 
 
 def kind_of(text):
+  if text.startswith("chain("):
+    return "smooth aug_mix" if ", 1)" in text else "aug_mix"
   if " " in text.replace(", ", ","):
     return "several"
   name, _, values = text.partition("(")
@@ -50,6 +53,7 @@ def kind_of(text):
 
 def with_torchvision():
   import operations_with_torchvision as operations  # pylint: disable=import-outside-toplevel
+  import shardpack  # pylint: disable=import-outside-toplevel
   import torch  # pylint: disable=import-outside-toplevel
   torch.set_num_threads(1)
 
@@ -57,6 +61,11 @@ def with_torchvision():
     return lambda image: function(torch.from_numpy(image).permute(2, 0, 1).contiguous()).permute(1, 2, 0).numpy()
   for text, function in (*operations.operations(), *operations.larger_operations()):
     yield text, of(function)
+  for bilinear, interpolation in ((1, operations.BILINEAR), (0, operations.NEAREST)):
+    for severity, depth in ((3, 2), (10, 1), (10, 3)):
+      for number in range(8):
+        text = shardpack.Augment().aug_mix(severity, chain_depth=depth, bilinear=bilinear).draw(1, 0, number, SIDE, SIDE)
+        yield text, of(lambda p, made=(text, severity, depth, interpolation): operations.ReplayedAugMix(*made)(p))
 
 
 def with_cv2():
