@@ -75,24 +75,27 @@ __attribute__((target("avx2"))) void ForBlocksAvx2(const Function& function,
 #endif
 
 template <typename Function>
-void Run(const Function& function, const EditablePixels& image) {
+void Run(const Function& function, const EditablePixels& image, Instructions instructions) {
 #ifdef __x86_64__
   static const bool avx2 = __builtin_cpu_supports("avx2");
-  if (avx2) return ForBlocksAvx2(function, image);
+  if (avx2 && instructions == Instructions::kBest) return ForBlocksAvx2(function, image);
 #endif
   ForBlocks(function, image);
 }
 
 }  // namespace
 
-void Saturate(double factor, const EditablePixels& image) {
-  Run(Saturation{static_cast<float>(factor), static_cast<float>(1.0 - factor)}, image);
+void Saturate(double factor, const EditablePixels& image, Instructions instructions) {
+  Run(Saturation{static_cast<float>(factor), static_cast<float>(1.0 - factor)}, image,
+      instructions);
 }
 
-void TurnHue(double turn, const EditablePixels& image) {
-  Run(Hue{static_cast<float>(turn)}, image);
+void TurnHue(double turn, const EditablePixels& image, Instructions instructions) {
+  Run(Hue{static_cast<float>(turn)}, image, instructions);
 }
 
-void MakeGray(const EditablePixels& image) { Run(Gray{}, image); }
+void MakeGray(const EditablePixels& image, Instructions instructions) {
+  Run(Gray{}, image, instructions);
+}
 
 }  // namespace shardpack

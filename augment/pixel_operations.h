@@ -32,10 +32,13 @@ bool IsTable(OperationKind kind);
 void JoinTable(const Operation& operation, const PixelView& image, LevelTables& tables);
 void ApplyTables(const LevelTables& tables, const EditablePixels& image);
 
+// The results are the same.
+enum class Instructions : uint8_t { kBest, kPortable };
+
 // In place.
-void Saturate(double factor, const EditablePixels& image);
-void TurnHue(double turn, const EditablePixels& image);
-void MakeGray(const EditablePixels& image);
+void Saturate(double factor, const EditablePixels& image, Instructions = Instructions::kBest);
+void TurnHue(double turn, const EditablePixels& image, Instructions = Instructions::kBest);
+void MakeGray(const EditablePixels& image, Instructions = Instructions::kBest);
 void FlipHorizontally(const EditablePixels& image);
 void FlipVertically(const EditablePixels& image);
 void Erase(const Operation& operation, const EditablePixels& image);

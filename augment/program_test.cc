@@ -270,6 +270,30 @@ TEST(ProgramTest, LabelsAreWarpedLikePixels) {
   }
 }
 
+// Every colour of which each channel is one of 52 levels; with rows that fill no block.
+TEST(ProgramTest, EveryProcessorMakesTheSameColours) {
+  constexpr uint32_t kLevels = 52;
+  TestImage colors(kLevels * kLevels + 13, kLevels);
+  for (uint32_t y = 0; y < kLevels; ++y) {
+    for (uint32_t x = 0; x < kLevels * kLevels; ++x) {
+      const uint32_t levels[] = {5 * y, 5 * (x / kLevels), 5 * (x % kLevels)};
+      std::copy(levels, levels + 3, colors.At(x, y));
+    }
+  }
+  const auto compare = [&](auto change) {
+    TestImage best = colors, portable = colors;
+    change(best.edit(), Instructions::kBest);
+    change(portable.edit(), Instructions::kPortable);
+    EXPECT_TRUE(best.bytes == portable.bytes);
+    EXPECT_TRUE(best.bytes != colors.bytes);
+  };
+  for (const double factor : {0.0, 0.3, 0.97, 1.31, 1.9, 50.0})
+    compare([&](const EditablePixels& image, Instructions with) { Saturate(factor, image, with); });
+  for (const double turn : {-0.5, -0.27, -0.01, 0.08, 0.4999})
+    compare([&](const EditablePixels& image, Instructions with) { TurnHue(turn, image, with); });
+  compare([](const EditablePixels& image, Instructions with) { MakeGray(image, with); });
+}
+
 TEST(ProgramTest, GrayImagesKeepTheirColours) {
   const TestImage image(20, 20, 1);
   EXPECT_EQ(Applied("saturation(0.2) hue(0.3) grayscale", image), image.bytes);
