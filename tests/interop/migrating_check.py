@@ -68,8 +68,9 @@ atexit.register(end)
 VISIBLE = """
 import albumentations, numpy, shardpack
 kept = dropped = 0
-for batch in shardpack.load("detection", batch=8, size=(128, 96), scale=(0.1, 1), flip=0.5, epochs=5, fields=("image", "json"),
-                            decode_fields={"json": shardpack.Coco(min_visible=0.3)}):
+loader = shardpack.load("detection", batch=8, size=(128, 96), scale=(0.1, 1), flip=0.5, fields=("image", "json"),
+                        decode_fields={"json": shardpack.Coco(min_visible=0.3)})
+for batch in (batch for _ in range(5) for batch in loader):
   for i, source in enumerate(batch.json()):
     x, y, width, height = batch.crops[i].tolist()
     steps = [albumentations.Crop(x, y, x + width, y + height), albumentations.Resize(96, 128), *[albumentations.HorizontalFlip(p=1)] * int(batch.flips[i])]
