@@ -8,7 +8,6 @@ flag. What belongs to a struct is in `_kept` until its flag is seen, with the ne
 from __future__ import annotations
 
 import ctypes
-import os
 from errno import EINTR, EIO
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
@@ -17,6 +16,7 @@ from ._capsules import Exports, is_ours_alone, new_capsule
 from ._columns import Array, Texts
 from ._library import library
 from ._memory import import_numpy
+from ._text import encoded
 
 _NULLABLE = 2
 
@@ -82,9 +82,9 @@ def chosen(values: Array, names: Column) -> Column:
 
 def _joined(names: List[str]) -> Texts:
   numpy = import_numpy()
-  encoded = [os.fsencode(name) for name in names]
-  ends = numpy.cumsum([len(name) for name in encoded], dtype=numpy.uint64)
-  return ends, numpy.frombuffer(b"".join(encoded) or b"\0", numpy.uint8)
+  each = [encoded(name) for name in names]
+  ends = numpy.cumsum([len(name) for name in each], dtype=numpy.uint64)
+  return ends, numpy.frombuffer(b"".join(each) or b"\0", numpy.uint8)
 
 
 def names_column(names: List[str]) -> Column:

@@ -10,7 +10,7 @@ from . import _c
 from ._errors import OptionError
 from ._library import call, library, text_made
 from ._memory import import_numpy
-from ._options import c_text, choice, whole
+from ._options import c_path, c_text, choice, whole
 
 Range = Union[float, Sequence[float]]
 _POLICIES = {"imagenet": 0, "cifar10": 1, "svhn": 2}
@@ -86,7 +86,7 @@ class Augment:
     """An operation of a shared library that exports shardpack_op_v1 (shardpack_op.h), which reads the parameters. Raises
     UnsupportedError that names the file for what is no plug-in, OptionError for parameters that it refuses."""
     path = os.path.abspath(os.fspath(path))
-    name = text_made(library.plugin_name, c_text(path, "path"), c_text(parameters, "parameters"))
+    name = text_made(library.plugin_name, c_path(path, "path"), c_text(parameters, "parameters"))
     return self._with_own(_Own(path, parameters, name, 0, None), p)
 
   def function(self, function: Any, name: str, parameters: str = "", *, p: float = 1.0) -> Augment:

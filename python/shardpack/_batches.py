@@ -67,12 +67,18 @@ class Batches:
     self._under_way: Optional[tuple[int, int]] = None  # place of the last batch, until its epoch ends
     self._bad: list[dict[str, Any]] = []
     # One that handlers of signals can take, which run where they have interrupted the thread that has it.
-    self._one_at_a_time = RLock()
+    self._one_at_a_time, self._process = RLock(), os.getpid()
     self._busy = False
     # Filled when the handler of a signal raised just as a batch came: then that is the next one. Only with the lock is it known
     # that it is not being filled, or taken.
     self._came = Handle(library.batch_release)
     _all_loaders.add(self)
+
+  def _mine(self) -> RLock:
+    """The lock, which in a forked child may be held for ever."""
+    if self._process != os.getpid():
+      raise StateError("the loader was opened in another process: threads do not survive a fork; open it after")
+    return self._one_at_a_time
 
   def _open(self) -> Handle:
     """The loader's handle, while nobody has taken it."""
@@ -82,7 +88,7 @@ class Batches:
 
   def __iter__(self) -> Any:
     if not self._resume_on_iter:
-      with self._one_at_a_time:
+      with self._mine():
         self._begin()
     return self
 
@@ -121,7 +127,7 @@ class Batches:
       function(pixels, identities)
 
   def _next(self) -> Any:
-    with self._one_at_a_time:
+    with self._mine():
       self._refuse_in_handler()
       handle = self._open()
       self._busy = True
@@ -224,7 +230,7 @@ class Batches:
     epoch, step = whole(epoch, "epoch"), whole(step, "step")
     if step > self._order.steps:
       raise OptionError(f"step must be at most {self._order.steps}, the steps of an epoch, not {step}")
-    with self._one_at_a_time:
+    with self._mine():
       self._refuse_in_handler()
       self._move(epoch, step)
 
@@ -237,7 +243,7 @@ class Batches:
     >>> next(loader).epoch
     2
     """
-    with self._one_at_a_time:
+    with self._mine():
       if self._under_way is not None or self._place()[0] != whole(epoch, "epoch"):
         self.seek(epoch)
 
@@ -275,7 +281,7 @@ class Batches:
     place = _resume.where(saved, self._order)
     if not self._other_augment:
       _resume.check_augment(saved, self._cursor(), self._augmentation())
-    with self._one_at_a_time:
+    with self._mine():
       self._refuse_in_handler()
       if isinstance(place, _resume.Rest):
         epochs = max(self._epochs, place.epoch + 1) if self._epochs else 0

@@ -12,6 +12,7 @@ from . import _c
 from ._errors import Error, NotFoundError
 from ._library import Handle, call, library, text_of
 from ._memory import Memory, import_numpy
+from ._text import decoded, encoded
 
 Array = Any  # NumPy's, which need not be there
 Texts = Tuple[Array, Array]  # ends, bytes: a text begins where the one before it ends
@@ -55,7 +56,7 @@ class Columns:
     if field is None and (shard, column) in self._views:
       return self._views[shard, column]
     view = _c.column()
-    call(library.dataset_column, self._handle, shard, column, None if field is None else os.fsencode(field), view)
+    call(library.dataset_column, self._handle, shard, column, None if field is None else encoded(field, "field"), view)
     if field is None:
       self._views[shard, column] = view
     return view
@@ -90,7 +91,7 @@ class Columns:
     at = self.view(shard, kind[0]).data + 8 * record
     end = ctypes.c_uint64.from_address(at).value
     begin = ctypes.c_uint64.from_address(at - 8).value if record > 0 else 0
-    return os.fsdecode(ctypes.string_at(self.view(shard, kind[1]).data + begin, end - begin))
+    return decoded(ctypes.string_at(self.view(shard, kind[1]).data + begin, end - begin))
 
   def image(self, shard: int, record: int) -> Any:
     """_c.image of a record."""
@@ -188,7 +189,7 @@ def taken_texts(texts: Texts, ids: Array) -> Texts:
 
 
 def strings(texts: Texts) -> Array:
-  """Python's strings, as an array of objects. Bytes that are not UTF-8 come back with os.fsencode."""
+  """Python's strings, as an array of objects. Bytes that are not UTF-8 come back with .encode("utf-8", "surrogateescape")."""
   numpy = import_numpy()
   offsets, data = offsets_of(texts[0]).tolist(), texts[1].tobytes()
   array = numpy.empty(len(texts[0]), object)
@@ -196,5 +197,5 @@ def strings(texts: Texts) -> Array:
     text = data.decode()
     array[:] = [text[begin:end] for begin, end in zip(offsets, offsets[1:])]
   else:
-    array[:] = [os.fsdecode(data[begin:end]) for begin, end in zip(offsets, offsets[1:])]
+    array[:] = [decoded(data[begin:end]) for begin, end in zip(offsets, offsets[1:])]
   return frozen(array)

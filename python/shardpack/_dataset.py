@@ -11,11 +11,12 @@ from ._columns import Columns
 from ._errors import NotFoundError
 from ._library import Handle, call, library, made, text_of
 from ._memory import ids_of, import_numpy
-from ._options import c_text, names, of_type
+from ._options import c_path, c_text, names, of_type
 from ._sample import Facts, Sample
 from ._samples import Content, Samples
 from ._source import Reference
 from ._table import Table
+from ._text import decoded, encoded
 
 if TYPE_CHECKING:
   import numpy
@@ -57,9 +58,9 @@ class Dataset:
       self._become(joined._handle, joined._source, joined._base, joined._ids)
       self._path: Any = list(path)
     elif isinstance(path, (str, bytes, os.PathLike)):
-      encoded = c_text(path, "path")
-      self._become(made(library.dataset_release, library.dataset_open, encoded), _source.of_path(encoded))
-      self._path = encoded
+      name = c_path(path, "path")
+      self._become(made(library.dataset_release, library.dataset_open, name), _source.of_path(name))
+      self._path = name
     else:
       raise TypeError(f"path must be a str, bytes, an os.PathLike or a list of these, not {type(path).__name__}")
 
@@ -175,9 +176,9 @@ class Dataset:
 
   def find_key(self, key: Union[str, bytes]) -> int:
     """The number of the sample with this key. KeyError if there is none."""
-    encoded, number = os.fsencode(key), ctypes.c_uint64()
+    name, number = encoded(key, "key"), ctypes.c_uint64()
     try:
-      call(library.dataset_find_key, self._handle, encoded, len(encoded), ctypes.byref(number))
+      call(library.dataset_find_key, self._handle, name, len(name), ctypes.byref(number))
     except NotFoundError:
       raise KeyError(key) from None
     return number.value
@@ -228,7 +229,7 @@ class Dataset:
   @property
   def keys(self) -> Strings:
     """The samples' keys, str [n] (an array of objects), read-only; made once and kept. What is not UTF-8 comes back with
-    os.fsencode."""
+    .encode("utf-8", "surrogateescape")."""
     return self._strings("keys", _columns.KEY)  # type: ignore[no-any-return]
 
   @property
@@ -385,7 +386,7 @@ class Dataset:
     """
     if self._ids is not None:
       return self.where(split=name)
-    return Dataset._of(made(library.dataset_release, library.dataset_split, self._handle, c_text(name, "name")), ["split", self._source, os.fsdecode(name)])
+    return Dataset._of(made(library.dataset_release, library.dataset_split, self._handle, c_text(name, "name")), ["split", self._source, decoded(encoded(name))])
 
   def select(self, ids: Ids) -> Dataset:
     """The samples with these numbers, in this order, as a Dataset; a number may come twice. Negative ones count from the end.

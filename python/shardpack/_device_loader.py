@@ -109,7 +109,7 @@ class BatchesOnDevice(Batches):
     library with __cuda_array_interface__ or __array_interface__, of exactly a batch; labels int64. Returns the batch, which has ids
     and labels of the host but no pixels; None at the end of an epoch."""
     target = target_of(images, labels)
-    with self._one_at_a_time:
+    with self._mine():
       self._refuse_in_handler()
       if self._came:
         raise StateError("a batch that an interrupt held back comes first: take it with next()")
@@ -310,6 +310,7 @@ def move_to_device(loader: Loader, device: Any, options: dict[str, Any]) -> Devi
     options = {**moved, **options}
   on_host = loader._again(decode, target)
   loader.close()
+  on_host._bad = loader._bad
   return DeviceLoader(on_host, **options)
 
 

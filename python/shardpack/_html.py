@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import html
-import os
 from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
 from ._columns import Array
 from ._encode import png
 from ._errors import Error
 from ._memory import import_numpy
+from ._text import encoded
 
 if TYPE_CHECKING:
   from ._dataset import Dataset
@@ -72,7 +72,7 @@ def _bar(name: str, count: int, label: int, most: int, pictures: Dict[Any, str])
 
 def _text(text: str) -> str:
   """For HTML, whatever bytes a name has: what cannot be printed is escaped as in Python."""
-  readable = os.fsencode(text).decode("utf-8", "backslashreplace")
+  readable = encoded(text).decode("utf-8", "backslashreplace")
   return html.escape("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in readable))
 
 

@@ -11,7 +11,7 @@ from operator import attrgetter
 from types import MethodType
 from typing import Any, Callable
 
-from . import _c, _errors
+from . import _c, _errors, _text
 
 SONAME = "libshardpack.so.0"
 INTERFACE = b"SHARDPACK_0"  # the version of its symbols
@@ -143,8 +143,8 @@ def _taken(code: int, error: ctypes.c_void_p) -> _errors.Error:
 
 
 def text_of(text: Any) -> str:
-  """Text of a shardpack_text. Bytes that are not UTF-8 come back with os.fsencode."""
-  return os.fsdecode(ctypes.string_at(text.data, text.size))
+  """Text of a shardpack_text."""
+  return _text.decoded(ctypes.string_at(text.data, text.size))
 
 
 def text_made(function: Any, *arguments: Any) -> str:
@@ -152,6 +152,6 @@ def text_made(function: Any, *arguments: Any) -> str:
   text = ctypes.c_char_p()
   call(function, *arguments, ctypes.byref(text))
   try:
-    return (text.value or b"").decode("utf-8", "surrogateescape")
+    return _text.decoded(text.value or b"")
   finally:
     library.text_free(text)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
 from . import _c, _resume
@@ -21,6 +20,7 @@ from ._frameworks import FRAMEWORKS
 from ._library import Handle, call, library, made
 from ._options import c_text, choice, cursor_text, flag, names, of_type, signed, whole
 from ._order import Order
+from ._text import decoded
 
 if TYPE_CHECKING:
   from ._device_loader import DeviceLoader
@@ -114,7 +114,7 @@ class Loader(Batches):
     choice(to, "to", FRAMEWORKS)
     look = Look(dataset, to, flag(cut, "cut"), tuple(more.maps), warps=warps)
     state, given = (cursor, None) if isinstance(cursor, Mapping) else (None, cursor_text(cursor))
-    text = None if given is None else os.fsdecode(given)
+    text = None if given is None else decoded(given)
     try:
       handle = self._opened(order, whole(epochs, "epochs"), None, text)
     except OptionError as refused:
@@ -169,6 +169,8 @@ class Loader(Batches):
 
   def _take(self) -> Handle:
     """The handle, for a DeviceLoader."""
+    if self._came:  # an interrupt held it back
+      self._cursor_of_came()
     handle, self._handle = self._open(), None
     self._why_closed = "a DeviceLoader has taken this loader"
     return handle

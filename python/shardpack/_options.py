@@ -9,6 +9,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from . import _c
 from ._errors import OptionError
+from ._text import encoded
 
 
 def choice(value: Any, what: str, numbers: Mapping[str, Any]) -> Any:
@@ -89,11 +90,20 @@ def _threes(values: tuple[float, ...], what: str, channels: int) -> Any:
 
 
 def c_text(value: Any, what: str) -> bytes:
-  """Text for a `char*`, which would end at a zero byte."""
-  encoded = os.fsencode(value)
-  if b"\0" in encoded:
+  """Text for a `char*`."""
+  return _terminated(encoded(value, what), what)
+
+
+def c_path(value: Any, what: str) -> bytes:
+  """A path for a `char*`."""
+  return _terminated(os.fsencode(value), what)
+
+
+def _terminated(text: bytes, what: str) -> bytes:
+  """It would end at a zero byte."""
+  if b"\0" in text:
     raise OptionError(f"{what} must not contain a zero byte")
-  return encoded
+  return text
 
 
 def cursor_text(cursor: str | bytes | None) -> bytes | None:
@@ -105,8 +115,8 @@ def names(values: Iterable[Any], what: str) -> Any:
   """An array of `char*`."""
   if isinstance(values, (str, bytes)):
     raise OptionError(f"{what} must be a list of names, not a single name")
-  encoded = [c_text(value, what) for value in values]
-  return (ctypes.c_char_p * len(encoded))(*encoded)
+  texts = [c_text(value, what) for value in values]
+  return (ctypes.c_char_p * len(texts))(*texts)
 
 
 DTYPES = {"uint8": _c.U8, "float32": _c.F32, "float16": _c.F16, "bfloat16": _c.BF16}

@@ -42,8 +42,8 @@ def agree(path: bytes, words: list[bytes], workers: int) -> None:
   """Writes them down for the finish, as `options` returns them. Writers of several processes have the same."""
   import json  # pylint: disable=import-outside-toplevel
   name = os.path.join(folder(path), _OPTIONS)
-  own = name + b".%d" % os.getpid()
-  with open(own, "w", encoding="ascii") as file:
+  own = name + b"." + os.urandom(8).hex().encode()  # of this Writer alone, wherever others run
+  with open(own, "x", encoding="ascii") as file:
     json.dump({"arguments": [word.decode("utf-8", "surrogateescape") for word in words], "workers": workers}, file)
   try:
     os.link(own, name)  # unless another one was first
@@ -88,15 +88,17 @@ def end(path: bytes, worker: int) -> None:
     pass
 
 
-def check_ended(path: bytes) -> None:
-  """StateError names the workers that have begun and not ended."""
+def check_ended(path: bytes, workers: int, take_unfinished: bool = False) -> None:
+  """StateError names the workers that have never begun, else those that have not ended, unless what these have is taken."""
+  names = _names(path)
   begun: set[int] = set()
   ended: set[int] = set()
-  for found in filter(None, map(_of_worker, _names(path))):
+  for found in filter(None, map(_of_worker, names)):
     (ended if found[2] == _ENDED else begun).add(int(found[1]))
-  if begun - ended:
-    names = ", ".join(map(str, sorted(begun - ended)))
-    raise StateError(f"worker {names} has not ended: it is still open, or was killed or left by an exception. Run it again (`key "
+  if absent := _listed({*range(workers)} - begun - ended):
+    raise StateError(f"worker {absent} of {workers} has not begun")
+  if (unfinished := _listed(begun - ended)) and not take_unfinished:
+    raise StateError(f"worker {unfinished} has not ended: it is still open, or was killed or left by an exception. Run it again (`key "
                      "in writer` says what it has), or take what is there: shardpack.finish(path, unfinished=\"take\")")
 
 
@@ -111,6 +113,10 @@ def forget(path: bytes) -> None:
     os.rmdir(parts)
   except OSError:
     pass  # another Writer has come, or somebody else's files are there
+
+
+def _listed(workers: set[int]) -> str:
+  return ", ".join(map(str, sorted(workers)))
 
 
 def _names(path: bytes) -> list[bytes]:

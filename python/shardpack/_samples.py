@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from array import array
 from collections.abc import Sequence
 from operator import add
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, ov
 from . import _c
 from ._frameworks import FRAMEWORKS, converted
 from ._library import Handle, call, library
-from ._memory import import_numpy
+from ._memory import Memory, import_numpy
 from ._options import choice
 from ._sample import Sample
+from ._text import decoded
 
 if TYPE_CHECKING:
   import numpy.typing
@@ -94,7 +94,7 @@ class Content:
       field = ctypes.string_at(name.data, name.size)
       call(library.batch_spans, handle, field, spans, slots)
       numbers = memoryview(spans).cast("B").cast("Q").tolist()
-      self._spans[os.fsdecode(field)] = numbers[::2], numbers[1::2]
+      self._spans[decoded(field)] = numbers[::2], numbers[1::2]
 
   def lists(self) -> Tuple[List[int], Dict[str, List[Optional[_Bytes]]]]:
     """(labels, {field: bytes of each slot})."""
@@ -109,7 +109,7 @@ class Content:
       starts = [address - begin if address else _NONE for address in addresses]
       fields[name] = array("Q", starts + list(map(add, starts, sizes))).tobytes()
       end = max(end, *map(add, addresses, sizes))
-    return ctypes.string_at(begin, end - begin), fields
+    return Memory(self._handle).bytes(begin, end - begin), fields  # ctypes.string_at cuts sizes to 32 bits
 
 
 def _joined(fields: Dict[str, List[Optional[_Bytes]]]) -> _Block:

@@ -23,6 +23,7 @@ from ._options import whole
 from ._progress import Shown
 from ._report import Report
 from ._sending import Sending, add_one
+from ._text import encoded as utf8
 
 _BATCH_BYTES = 8 << 20  # that are given to the library at once
 _BATCH_VALUES = 1 << 16
@@ -38,7 +39,7 @@ _IMAGES = (b"\xff\xd8\xff", b"\x89PN", b"GIF", b"RIF", b"BM", b"II*", b"MM\0")
 _MOST_SHAPES = 4096
 _CACHED = (str, int)  # kinds of labels: others may be equal to these
 _MOST_EXPLAINED = 20
-_OF_ADD = {"key", "image", "label", "encode", "quality"}
+OF_ADD = {"key", "image", "label", "encode", "quality"}  # which no field is called
 _open_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 
@@ -131,7 +132,7 @@ class Writer:
     writer._begin()
     return writer
 
-  def add(self, key: str | bytes, image: Any = None, label: str | int | None = None, *, encode: str | None = None,
+  def add(self, /, key: str | bytes, image: Any = None, label: str | int | None = None, *, encode: str | None = None,
           quality: int | None = None, **fields: Any) -> None:
     """Adds a sample: its key, its image, its label (None: none), and further fields by their names.
 
@@ -143,7 +144,8 @@ class Writer:
     arrays as .npy (or as `Writer(fields={"mask": "png"})` says, or the field's name: `png`); None: the sample does not have it.
 
     A sample that is refused changes nothing: ExistsError for a key that was added before, OptionError for what the format cannot
-    hold. An error of the system (SystemCallError, NoMemoryError, DataLossError) ends the writer; what was safe before stays so.
+    hold, and for `quality` beside an encoded image: no field has the name of an argument. An error of the system (SystemCallError,
+    NoMemoryError, DataLossError) ends the writer; what was safe before stays so.
     """
     if self._owner != os.getpid():
       self._open_handle()
@@ -151,7 +153,7 @@ class Writer:
       text = key if type(key) is bytes else key.encode()  # type: ignore[union-attr]
     except (AttributeError, UnicodeEncodeError):
       text = given.key(key)
-    if type(image) is not bytes or encode is not None:
+    if type(image) is not bytes or encode is not None or quality is not None:
       image = self._image(image, text, encode, quality)
     if fields or self._required:
       fields = self._fields(fields, text)
@@ -178,7 +180,7 @@ class Writer:
     self._seen.add(hashed)
     self._added += 1
 
-  def add_many(self, keys: Sequence[str | bytes], images: Sequence[Any], labels: Sequence[str | int | None] | None = None,
+  def add_many(self, /, keys: Sequence[str | bytes], images: Sequence[Any], labels: Sequence[str | int | None] | None = None,
                **fields: Sequence[Any]) -> None:
     """Adds samples by columns of the same length, as add() does one after the other; encoded images without further fields go to the
     library as they are, without Python's work for each.
@@ -194,7 +196,7 @@ class Writer:
     >>> writer.result.samples
     2
     """
-    for name in fields.keys() & _OF_ADD:
+    for name in fields.keys() & OF_ADD:
       raise OptionError(f"{name} is an argument of add() and cannot name a field here; the columns are keys, images and labels")
     given.column(keys, "keys")
     columns = {"images": images, **({} if labels is None else {"labels": labels}), **fields}
@@ -260,13 +262,16 @@ class Writer:
     if image is None:
       raise OptionError(f"sample {given.shown(key)} lacks an image")
     encode = given.pixels_encoding(encode) or self._encode
-    quality = self._quality if quality is None else given.quality(quality)
+    if quality is not None:
+      given.quality(quality)
+      if isinstance(image, (bytes, bytearray, memoryview)):
+        raise OptionError(f"quality is of arrays, and the image of sample {given.shown(key)} is encoded already; no field has that name")
     if isinstance(image, (str, dict, list, tuple, int, float)):
       raise OptionError(f"image of sample {given.shown(key)} must be the bytes of an encoded image or an array, not "
                         f"{type(image).__name__}")
     if encode is None and hasattr(image, "dtype"):
       raise OptionError(f"image of sample {given.shown(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
-    return encoded(image, f"image of sample {given.shown(key)}", encode, quality)
+    return encoded(image, f"image of sample {given.shown(key)}", encode, quality or self._quality)
 
   def _fields(self, fields: dict[str, Any], key: bytes) -> dict[str, bytes]:
     if self._required is not None and fields.keys() != self._required:
@@ -276,6 +281,7 @@ class Writer:
         raise OptionError(f"sample {given.shown(key)} lacks the field '{name}'; {name}=None says that it has none")
     found = {}
     for name, value in fields.items():
+      utf8(name, "the name of a field")
       if type(value) is bytes:
         found[name] = value
       elif value is not None:
@@ -361,7 +367,7 @@ class Writer:
     self.flush()
     _parts.end(self._path, self._worker)
     try:
-      _parts.check_ended(self._path)
+      _parts.check_ended(self._path, self._workers)
       return self._publish(self._progress if progress is None else progress)
     finally:
       self._let_go()
@@ -481,7 +487,7 @@ def finish(out: Path, *, progress: Shown = None, workers: int | None = None, unf
   arguments that these were given. Others can be added, such as `jobs=8`.
 
   StateError names the workers that have not ended (their block was left by an exception, they were killed, or are still open):
-  run these again, or `unfinished="take"` publishes what they have made safe. StateError also if one has never been, and OptionError
+  run these again, or `unfinished="take"` publishes what they have made safe. StateError in any case if one has never been; OptionError
   if `workers` is another number than theirs. If it fails, the samples are kept: call it again.
 
   >>> def write(worker: int) -> None:
@@ -501,8 +507,7 @@ def finish(out: Path, *, progress: Shown = None, workers: int | None = None, unf
     raise OptionError(f"workers must be {count}, as the Writers of {given.shown(path)} said, not {workers}")
   if unfinished not in ("refuse", "take"):
     raise OptionError(f"unfinished must be 'refuse' or 'take', not {unfinished!r}")
-  if unfinished == "refuse":
-    _parts.check_ended(path)
+  _parts.check_ended(path, count, take_unfinished=unfinished == "take")  # before this one becomes worker 0
   more = _arguments.words("convert", flags, without=("out", "dry-run"))
   words = [*known[0], *(word for word in more if word not in known[0])]
   # pylint: disable=protected-access

@@ -10,6 +10,7 @@ from . import _arguments
 from ._arguments import Path
 from ._encode import ENCODINGS
 from ._errors import OptionError, UnsupportedError
+from ._text import decoded, encoded
 
 IMAGE = "image"
 _MOST_KEY_BYTES, _MOST_LABEL_BYTES = 4096, 255
@@ -25,7 +26,7 @@ def absolute(path: Path, what: str) -> bytes:
 def key(value: object) -> bytes:
   if not isinstance(value, (str, bytes)):
     raise OptionError(f"key must be text, not {type(value).__name__}")
-  text = _encoded(value, "key")
+  text = encoded(value, "key")
   if not 0 < len(text) <= _MOST_KEY_BYTES or b"\0" in text:
     raise OptionError(f"key must have 1 to {_MOST_KEY_BYTES} bytes, none of them zero: {value[:100]!r}")
   return text
@@ -53,17 +54,10 @@ def label(value: object) -> bytes:
     value = str(index(value))
   if not isinstance(value, (str, bytes)):
     raise OptionError(f"label must be the name of a class, such as 'cat', or a number, not {type(value).__name__}")
-  text = _encoded(value, "label")
+  text = encoded(value, "label")
   if not 0 < len(text) <= _MOST_LABEL_BYTES or b"\0" in text:
     raise OptionError(f"label must have 1 to {_MOST_LABEL_BYTES} bytes, none of them zero; None means no label")
   return text
-
-
-def _encoded(value: str | bytes, what: str) -> bytes:
-  try:
-    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
-  except UnicodeEncodeError:
-    raise OptionError(f"{what} is text that UTF-8 cannot hold: {value[:100]!r}") from None
 
 
 def pixels_encoding(encode: str | None) -> str | None:
@@ -100,4 +94,4 @@ def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str
 
 
 def shown(text: bytes) -> str:
-  return os.fsdecode(text).encode("utf-8", "replace").decode()
+  return decoded(text).encode("utf-8", "replace").decode()

@@ -1,8 +1,10 @@
 """Dataset and Sample: samples by number and key, selections, joins, and what is pickled, against the files that were packed."""
 
 import collections.abc
+import ctypes
 import io
 import json
+import mmap
 import os
 import pathlib
 import pickle
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 import example_shards
 import numpy
@@ -186,6 +189,29 @@ class DatasetTest(unittest.TestCase):
     self.assertEqual(chosen[chosen.find_key("owl/004")].path, "owl/004.jpg")
     self.assertNotIn("cat/004", chosen)
 
+  def test_text_is_utf_8_in_any_locale(self):
+    folder = WORK / "locale"
+    folder.mkdir()
+    code = """import shardpack, sys
+image = shardpack.Dataset(sys.argv[1])[0].image
+with shardpack.Writer("dr\\xfcben".encode(), format="tfrecord") as writer:
+  writer.add("\\xe9", image, "caf\\xe9", **{"f\\xfcr": b"x"})
+dataset = shardpack.Dataset("dr\\xfcben".encode())
+sample = dataset.get("\\xe9")
+assert (dataset.classes, list(dataset.keys), dataset.class_counts) == (["caf\\xe9"], ["\\xe9"], {"caf\\xe9": 1}), dataset.classes
+assert (sample.key, sample.class_name, sample["f\\xfcr"]) == ("\\xe9", "caf\\xe9", b"x"), sample.key
+assert len(dataset.where(label="caf\\xe9")) == 1 and "f\\xfcr" in dataset.fields
+batch = next(shardpack.load(dataset, batch=1, fields=["image", "f\\xfcr"]))
+assert batch.keys == ["\\xe9"] and bytes(batch.bytes(0, "f\\xfcr")) == b"x"
+"""
+    for locale in ({}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+      shutil.rmtree(folder)
+      folder.mkdir()
+      subprocess.run([sys.executable, "-c", code, SHARDS], cwd=folder, env={**os.environ, **locale}, check=True)
+    for ask in (self.dataset.get, self.dataset.split):
+      with self.assertRaises(shardpack.Error):
+        ask("\ud800")
+
   def test_many_at_once(self):
     ids = [5, -1, 3, 3, numpy.int32(0)]
     self.assertEqual([sample.image for sample in self.dataset.__getitems__(ids)], [self.dataset[i].image for i in ids])
@@ -257,6 +283,18 @@ class DatasetTest(unittest.TestCase):
     between, zeros = map(int, done.stdout.split())
     self.assertGreater(between, 0)
     self.assertEqual(zeros, between)
+
+  def test_a_batch_of_4_gib_is_not_cut(self):
+    """Its addresses alone: nothing of that memory is touched, and a view stands in for the copy."""
+    size = (1 << 32) + 3
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+      address = ctypes.c_char.from_buffer(memory)
+      samples = self.dataset.__getitems__([1])
+      samples._content._spans = {"image": ([ctypes.addressof(address)], [size])}
+      with unittest.mock.patch("shardpack._memory.Memory.bytes", shardpack._memory.Memory.view):
+        images = shardpack.collate(samples).views()
+      self.assertEqual([len(image) for image in images], [size])
+      del images, samples, address
 
   def test_collate_of_fields_that_some_lack(self):
     out = WORK / "lacking"

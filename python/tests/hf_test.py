@@ -1,11 +1,13 @@
 """Hugging Face datasets, in and out."""
 
+import contextlib
 import io
 import os
 import pathlib
 import pickle
 import tempfile
 import unittest
+import unittest.mock
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
 os.environ.update(HF_HOME=str(WORK / "hf"), HF_DATASETS_OFFLINE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1")
@@ -137,6 +139,53 @@ class WriteTest(unittest.TestCase):
     with self.assertRaisesRegex(TypeError, "splits"):
       hf.write(datasets.DatasetDict(train=rows), WORK / "wrong")
     self.assertFalse((WORK / "wrong").exists())
+
+  def rows(self, /, **columns):
+    """Small images beside these columns."""
+    count = len(next(iter(columns.values())))
+    arrays = numpy.random.default_rng(1).integers(0, 255, (count, 8, 8, 3), numpy.uint8)
+    found = datasets.Dataset.from_dict({"image": list(arrays), **columns})
+    return found.cast_column("image", datasets.Image())
+
+  def test_two_rows_with_one_key(self):
+    flushed_each = unittest.mock.patch.multiple("shardpack._writer", _BATCH_BYTES=1, _FIRST_SAFE_BYTES=1, _SAFE_BYTES=1)
+    for name, patched in (("far", flushed_each), ("near", contextlib.nullcontext())):
+      with patched, self.assertRaisesRegex(shardpack.ExistsError, "row 2: the key 'a' is an earlier row's too"):
+        hf.write(self.rows(id=["a", "b", "a"]), WORK / name, key="id")
+      # What a run before has made safe is no such row.
+      self.assertEqual(hf.write(self.rows(id=["a", "b", "c"]), WORK / name, key="id").samples, 3)
+
+  def test_keys(self):
+    hf.write(self.rows(id=[b"k\xff", b"x"]), WORK / "bytes", key="id")
+    self.assertEqual(sorted(map(os.fsencode, shardpack.Dataset(WORK / "bytes").keys)), [b"k\xff", b"x"])
+    hf.write(self.rows(id=[7, 30]), WORK / "numbers", key="id")
+    self.assertEqual(sorted(shardpack.Dataset(WORK / "numbers").keys), ["30", "7"])
+    with self.assertRaisesRegex(shardpack.OptionError, "row 1 has no key"):
+      hf.write(self.rows(id=["a", None]), WORK / "none", key="id")
+
+  def test_columns_whose_names_no_field_can_have(self):
+    for name in ("quality", "encode", "key"):
+      with self.assertRaisesRegex(shardpack.OptionError, f"the column '{name}' cannot be a field of that name: rename_column"):
+        hf.write(self.rows(**{name: [5, 6]}), WORK / "refused")
+    with self.assertRaisesRegex(shardpack.OptionError, "the column 'image'"):
+      hf.write(self.rows(n=[1]).add_column("picture", [None]).cast_column("picture", datasets.Image()), WORK / "refused", image="picture")
+    with self.assertRaisesRegex(shardpack.OptionError, "the column 'label'"):
+      hf.write(self.rows(label=[1], kind=["x"]), WORK / "refused", label="kind")
+    self.assertFalse((WORK / "refused.parts").exists())
+    hf.write(self.rows(label=[3], note=["n"]), WORK / "unlabelled2", label=None)
+    (sample,) = shardpack.Dataset(WORK / "unlabelled2")
+    self.assertEqual((sample.label, sorted(sample.fields)), (-1, ["image", "note"]))
+    hf.write(self.rows(self=["me"]), WORK / "named_self")
+    self.assertEqual(shardpack.Dataset(WORK / "named_self")[0].text("self"), "me")
+
+  def test_labels_that_are_numbers(self):
+    labels = [*range(12), -1, None]
+    hf.write(self.rows(label=labels), WORK / "numbered")
+    again = shardpack.Dataset(WORK / "numbered")
+    self.assertEqual([again.get(f"{n:06d}").label for n in range(14)], [*range(12), -1, -1])
+    for wrong in ([1.0], [True], [-2], [[1]]):
+      with self.assertRaisesRegex(shardpack.OptionError, "label must be"):
+        hf.write(self.rows(label=wrong), WORK / f"label {wrong}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import gc
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -259,6 +260,36 @@ for each in loaders[:3]:
     self.assertEqual(os.waitpid(child, 0)[1], 0)
     self.assertEqual(next(held[0]).step, 1)
 
+  def test_a_forked_child_is_told_so_while_another_thread_iterates(self):
+    for make in (loader, lambda dataset: shardpack.DeviceLoader(loader(dataset, device=shardpack.Device("cpu")))):
+      batches, in_next, goes_on = make(self.dataset), threading.Event(), threading.Event()
+      state = batches.state_dict()
+
+      def held(*arguments, function=library.loader_next):
+        in_next.set()
+        goes_on.wait()
+        return function(*arguments)
+
+      with unittest.mock.patch.object(library, "loader_next", held):
+        iterates = threading.Thread(target=next, args=[batches])
+        iterates.start()
+        self.addCleanup(goes_on.set)
+        in_next.wait()
+        for ask in (next, iter, lambda each: each.seek(1), lambda each: each.set_epoch(1), lambda each: each.load_state_dict(state)):
+          child = os.fork()
+          if child == 0:
+            signal.alarm(20)  # which ends it
+            batches._resume_on_iter = False  # an epoch begins with iter()
+            try:
+              ask(batches)
+            except shardpack.StateError as error:
+              os._exit(0 if "fork" in str(error) else 2)
+            finally:
+              os._exit(1)
+          self.assertEqual(os.waitpid(child, 0)[1], 0, ask)
+        goes_on.set()
+        iterates.join()
+
   def test_an_exception_says_where(self):
     damaged = WORK / "damaged"
     subprocess.run(["cli/pack", WORK / "images", "-o", damaged, "-q", "--shards", "1"], check=True, stdout=subprocess.DEVNULL)
@@ -302,6 +333,16 @@ for each in loaders[:3]:
               self.assertEqual(next(make(cursor=cursor)).ids.tolist(), whole[n])
             got.append(next(batches).ids.tolist())
           self.assertEqual(got, whole)
+
+  def test_a_batch_that_an_interrupt_held_back_goes_to_the_device_too(self):
+    whole = [batch.ids.tolist() for batch in loader(self.dataset, epochs=1)]
+    for goes_on in (shardpack.DeviceLoader, lambda batches: batches.to("cpu")):
+      batches = loader(self.dataset, epochs=1, decode=shardpack.Decode(8, 8), device=shardpack.Device("cpu"))
+      next(batches)
+      with unittest.mock.patch.object(library, "loader_next", raises_afterwards(library.loader_next)):
+        with self.assertRaises(KeyboardInterrupt):
+          next(batches)
+      self.assertEqual([batch.ids.tolist() for batch in goes_on(batches)], whole[1:])
 
   def test_where_it_is_while_a_batch_comes(self):
     """Another thread asks, or a signal's handler in the thread that the batch comes to."""

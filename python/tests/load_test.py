@@ -270,6 +270,11 @@ class EpochsTest(unittest.TestCase):
       list(loader)
     before = loader.bad_samples()
     self.assertEqual((shardpack.DeviceLoader(loader).bad_samples(), len(before)), (before, 2))
+    loader = shardpack.load(damaged / "shards", split="train", batch=20, size=8, bad_samples="substitute")
+    list(loader)
+    on_device = loader.to("cpu")
+    list(on_device)
+    self.assertEqual([bad["epoch"] for bad in on_device.bad_samples()], [0, 1])
     with self.assertRaises(shardpack.DataLossError):
       list(shardpack.load(damaged / "shards", split="train", batch=20))
 

@@ -414,6 +414,21 @@ class WriterTest(unittest.TestCase):
     with self.assertRaisesRegex(shardpack.StateError, "the writer is closed"):
       late.add("c", image(0))
 
+  def test_writers_on_other_machines_have_other_notes(self):
+    """Of the same number of process: each is in the middle of writing them."""
+    calls = []
+    link = os.link
+
+    def another_comes(own, name):
+      calls.append(own)
+      if len(calls) == 1:
+        shardpack.Writer(self.out, worker=1, workers=2).close()
+      return link(own, name)
+
+    with unittest.mock.patch.object(os, "link", another_comes):
+      shardpack.Writer(self.out, worker=0, workers=2).close()
+    self.assertEqual(len({*calls}), 2)
+
   def test_a_closed_writer_refuses_samples_at_once(self):
     def ended_block(workers):
       with shardpack.Writer(f"{self.out}-{workers}", worker=0, workers=workers) as writer:
@@ -517,6 +532,20 @@ class WriterTest(unittest.TestCase):
     dataset = shardpack.Dataset(self.out)
     self.assertEqual({dataset[n]["key"]: dataset[n]["label"] for n in range(3)}, {"00": 0, "02": 2, "10": 10})
     self.assertEqual(dataset.classes, [str(n) for n in range(11)])
+
+  def test_names_of_fields_are_free_but_for_the_arguments(self):
+    with shardpack.Writer(self.out) as writer:
+      writer.add("a", image(0), **{"self": b"x", "keys": b"y"})
+      writer.add_many(["b"], [image(1)], **{"self": [b"x"]})
+      with self.assertRaisesRegex(shardpack.OptionError, "the name of a field is text that UTF-8 cannot hold"):
+        writer.add("c", image(2), **{"\ud800": b"x"})
+      with self.assertRaisesRegex(shardpack.OptionError, "2 samples were refused"):
+        writer.add_many(["c", "d"], [image(2), image(3)], **{"\ud800": [b"x", b"y"]})
+      with self.assertRaisesRegex(shardpack.OptionError, "quality must be a number from 1 to 100, not b'5'"):
+        writer.add("c", image(2), quality=b"5")
+      with self.assertRaisesRegex(shardpack.OptionError, "quality is of arrays.*sample c"):
+        writer.add("c", image(2), quality=5)
+    self.assertEqual([sorted(fields) for _, fields in held(self.out).values()], [["image", "keys", "self"], ["image", "self"]])
 
   def test_a_forked_child_has_no_writer(self):
     with shardpack.Writer(self.out) as writer:

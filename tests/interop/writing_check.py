@@ -31,7 +31,7 @@ source = datasets.load_from_disk(sys.argv[1]).cast_column("image", datasets.Imag
 packed = shardpack.Dataset(sys.argv[2])
 assert len(packed) == len(source), len(packed)
 for n, row in enumerate(source):
-  sample = packed[packed.find_key(f"{n:08}")]
+  sample = packed[packed.find_key(f"{n:06}")]
   assert sample["fields"]["image"] == row["image"]["bytes"], n
   assert packed.classes[sample["label"]] == source.features["label"].int2str(row["label"]), n
   if sys.argv[3] != "lmdb":

@@ -11,13 +11,15 @@ import dataclasses
 import json
 import os
 import warnings
-from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence
+from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence, Union
 
 import datasets
 import pyarrow
 import shardpack
 from datasets.features.features import register_feature
 from shardpack import _source
+from shardpack._text import encoded
+from shardpack._writer import OF_ADD
 
 __all__ = ["ShardpackImage", "to_dataset", "write"]
 
@@ -119,7 +121,7 @@ def to_dataset(dataset: shardpack.Dataset, *, fields: Sequence[str] = (), lazy: 
 
 def _utf8(texts: Any) -> List[str]:
   """Bytes that are not UTF-8, which Arrow's strings cannot hold, are escaped."""
-  return [os.fsencode(text).decode("utf-8", "backslashreplace") for text in texts]
+  return [encoded(text).decode("utf-8", "backslashreplace") for text in texts]
 
 
 def _field(dataset: shardpack.Dataset, name: str) -> pyarrow.Array:
@@ -149,12 +151,15 @@ def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label
           **flags: Any) -> Any:
   """Packs a datasets.Dataset: one sample a row, with the encoded images as they are in its files. Returns the Writer's Report.
 
-  image, label, key: the columns that have them. A label is the name of a ClassLabel, or text, or a number's digits; None: no labels.
-  key=None: the rows' numbers, with leading zeros. Every other column is a field: text and bytes as they are, all else as JSON, None: the
-  sample lacks it. Classes are numbered by pack, which sorts their names, and so may have other numbers than there. Images that are
-  not encoded anywhere (arrays) become PNG. flags: those of shardpack.Writer, such as format= and shard_size=.
+  image, label, key: the columns that have them. A label is the name of a ClassLabel, or text, or a whole number; None or -1: the sample
+  has none. label=None: no sample has one, and a column "label" is left out. key=None: the rows' numbers, with leading zeros. Every other
+  column is a field: text and bytes as they are, all else as JSON, None: the sample lacks it. Classes are numbered by pack, which sorts
+  their names, and so may have other numbers than there; labels that are whole numbers keep these. Images that are not encoded anywhere
+  (arrays) become PNG. flags: those of shardpack.Writer, such as format= and shard_size=.
 
-  OptionError for a column that is not there or a label without a name; a DatasetDict is written split by split.
+  OptionError for a column that is not there, a row without a key, a label that is none, and a column whose name no field can have (key,
+  label, image, encode, quality: rename_column or remove_columns). ExistsError for two rows with one key. A DatasetDict is written split
+  by split.
 
   >>> import shardpack
   >>> from shardpack.adapters import hf
@@ -173,32 +178,46 @@ def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label
       raise shardpack.OptionError(f"{what}: there is no column {name!r}, but " + ", ".join(map(repr, features)))
   if not isinstance(features[image], datasets.Image):
     raise shardpack.OptionError(f"image: the column {image!r} is not an Image but {features[image]}")
-  name_of = _namer(features[label]) if label in features else lambda value: None
+  left_out = {image, label or "label", key}
+  if unnamed := sorted(OF_ADD & {*features} - left_out):
+    raise shardpack.OptionError(f"the column {unnamed[0]!r} cannot be a field of that name: rename_column gives it another, remove_columns "
+                                "leaves it out" + (", key='key' takes the keys from it" if unnamed[0] == "key" else ""))
+  label_of = _labeller(features[label]) if label in features else lambda value: None
   raw = hf_dataset.with_format("arrow")
   digits = max(6, len(str(len(hf_dataset))))
+  given = set()
   with shardpack.Writer(out, **flags) as writer:
     for first in range(0, len(hf_dataset), _AT_ONCE):
       rows = raw[first:first + _AT_ONCE].to_pylist()
-      images = _encoded(features[image], [row.pop(image) for row in rows])
+      images = _encoded(features[image], [row[image] for row in rows])
       for n, (row, data) in enumerate(zip(rows, images), first):
-        named = name_of(row.pop(label, None)) if label is not None else None
-        name = str(row.pop(key)) if key is not None else f"{n:0{digits}d}"
-        if name not in writer:
-          writer.add(key=name, image=data, label=named, **{field: _as_field(value) for field, value in row.items()})
+        named = f"{n:0{digits}d}" if key is None else _key(row[key], n)
+        if named in given:  # a key that is in the writer may be of a run before
+          raise shardpack.ExistsError(f"row {n}: the key {named!r} is an earlier row's too; key=None numbers the rows")
+        given.add(named)
+        if named not in writer:
+          fields = {field: _as_field(value) for field, value in row.items() if field not in left_out}
+          writer.add(named, data, label_of(row.get(label)), **fields)
   return writer.result
 
 
-def _namer(feature: Any) -> Any:
-  """Makes the name of a label."""
-  def name(value: Any) -> Optional[str]:
-    if value is None or not isinstance(feature, datasets.ClassLabel):
-      return None if value is None else str(value)
-    if value == -1:
+def _key(value: Any, row: int) -> Union[str, bytes]:
+  if value is None:
+    raise shardpack.OptionError(f"row {row} has no key; key=None numbers the rows")
+  return value if isinstance(value, bytes) else str(value)
+
+
+def _labeller(feature: Any) -> Any:
+  """Makes the label of a sample, which Writer.add judges."""
+  def label(value: Any) -> Any:
+    if value is None or (type(value) is int and value == -1):
       return None
+    if not isinstance(feature, datasets.ClassLabel):
+      return value
     if not 0 <= value < feature.num_classes:
       raise shardpack.OptionError(f"label {value} has no name: the column's classes are {feature.num_classes}")
     return str(feature.int2str(value))
-  return name
+  return label
 
 
 def _encoded(feature: datasets.Image, rows: List[Any]) -> List[bytes]:

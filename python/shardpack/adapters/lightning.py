@@ -13,13 +13,19 @@ from .._load import load
 from .torch import Iterable
 
 
+# As load() has them by default, or without chance.
+_OF_TRAINING_ALONE = {"shuffle": False, "flip": 0.0, "augment": None, "views": 1, "mix": None, "weights": None, "epoch_samples": 0,
+                      "cursor": None, "resume_on_iter": False, "drop_last": False}
+
+
 class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
   """Splits of a dataset for Trainer.fit: batches are (images, labels) as tensors.
 
   `Trainer(max_epochs=90).fit(model, datamodule=data)` trains with it.
 
   options: of shardpack.load, for training. train_split, val_split: None for a dataset without splits, or without validation. val:
-  options that differ for validation, which is not shuffled and not flipped. Each process takes its share (rank='auto'). The
+  options that differ for validation, which has each image once, in order, as it is: not shuffled, weighted, flipped, augmented or mixed,
+  but cropped as in training. Each process takes its share (rank='auto'). The
   Trainer's checkpoints hold the place in the epoch: training goes on with the batches that it has not had.
 
   >>> import shardpack.adapters.lightning
@@ -32,7 +38,7 @@ class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
                val: Optional[Mapping[str, Any]] = None, **options: Any) -> None:
     super().__init__()
     self._path, self._splits, self._options = path, (train_split, val_split), options
-    self._val = {**options, "shuffle": False, "flip": 0.0, "weights": None, **(val or {})}
+    self._val = {**options, **_OF_TRAINING_ALONE, **(val or {})}
     if val_split is None:
       setattr(self, "val_dataloader", super().val_dataloader)  # for Lightning: there is none
 

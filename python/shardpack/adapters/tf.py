@@ -18,8 +18,8 @@ def _of_array(array: Any) -> Any:
 
 
 def dataset(loader: Batches) -> Any:
-  """A tf.data.Dataset of (images, labels), which knows how many batches an epoch has; each iteration of it is an epoch of the
-  loader. The loader decodes, to host memory.
+  """A tf.data.Dataset of (images, labels); each iteration of it is an epoch of the loader, or what is left of one after a resume,
+  so that tf.data does not know how many batches come: len(loader) says it. The loader decodes, to host memory, one view.
 
   tf.data copies the batches. Where training goes on is in loader.state_dict(), which counts what prefetch() has asked for as
   delivered; tf.data's own checkpoints do not hold it.
@@ -35,6 +35,8 @@ def dataset(loader: Batches) -> Any:
   decode = getattr(loader, "_decode", None)
   if decode is None:
     raise OptionError("tf.data needs batches of one shape: load with size=")
+  if decode._views > 1:
+    raise OptionError("tf.data gets one view of each image: load with views=1")
   given = decode._given
   shape = (given["height"], given["width"], given["channels"])
   shape = (shape[2], *shape[:2]) if given["layout"] == "nchw" else shape
@@ -44,5 +46,4 @@ def dataset(loader: Batches) -> Any:
       yield tuple(batch.to("numpy"))
 
   signature = (tensorflow.TensorSpec((None, *shape), given["dtype"]), tensorflow.TensorSpec((None,), "int64"))
-  made = tensorflow.data.Dataset.from_generator(batches, output_signature=signature)
-  return made.apply(tensorflow.data.experimental.assert_cardinality(len(loader)))
+  return tensorflow.data.Dataset.from_generator(batches, output_signature=signature)

@@ -56,6 +56,18 @@ def train(shards, folder, die_after=-1):
   trainer.fit(Model(folder, die_after), datamodule=data, ckpt_path=last if last.exists() else None, weights_only=False)
 
 
+def check_validation(shards):
+  """Each image of the split once, in order and as it is, whatever training does."""
+  share = {"batch": 8, "size": 16, "crop": "resize"}
+  expected = [(images.tolist(), labels.tolist())
+              for images, labels in shardpack.load(shards, split="val", to="numpy", shuffle=False, **share)]
+  for options in ({"augment": "rand_augment(2, 9)"}, {"weights": "balanced", "epoch_samples": 1000}, {"views": 2}, {"drop_last": True},
+                  {"cursor": shardpack.load(shards, split="train", **share).cursor}, {"mix": shardpack.Mix(0.2, classes=3)}):
+    data = shardpack.adapters.lightning.DataModule(shards, flip=0.5, **share, **options)
+    found = [(images.numpy().tolist(), labels.tolist()) for images, labels in data.val_dataloader()]
+    assert found == expected, options
+
+
 def check(shards):
   with tempfile.TemporaryDirectory() as work:
     whole = pathlib.Path(work, "whole")
@@ -80,4 +92,5 @@ if __name__ == "__main__":
   if len(sys.argv) > 2:
     train(sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]))
   else:
+    check_validation(sys.argv[1])
     check(sys.argv[1])
