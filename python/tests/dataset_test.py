@@ -204,10 +204,11 @@ assert len(dataset.where(label="caf\\xe9")) == 1 and "f\\xfcr" in dataset.fields
 batch = next(shardpack.load(dataset, batch=1, fields=["image", "f\\xfcr"]))
 assert batch.keys == ["\\xe9"] and bytes(batch.bytes(0, "f\\xfcr")) == b"x"
 """
+    package = os.path.dirname(os.path.dirname(os.path.abspath(shardpack.__file__)))
     for locale in ({}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
       shutil.rmtree(folder)
       folder.mkdir()
-      subprocess.run([sys.executable, "-c", code, SHARDS], cwd=folder, env={**os.environ, **locale}, check=True)
+      subprocess.run([sys.executable, "-c", code, SHARDS], cwd=folder, env={**os.environ, **locale, "PYTHONPATH": package}, check=True)
     for ask in (self.dataset.get, self.dataset.split):
       with self.assertRaises(shardpack.Error):
         ask("\ud800")
