@@ -953,7 +953,8 @@ typedef struct shardpack_field {
 
 /* What another writer has left in PATH.parts is kept and continued. EXISTS if there is a dataset,
  * unless an argument is "--overwrite" or a finish of PATH.parts was begun, which may have made it.
- * STATE if a writer of this number is open, in any process. */
+ * What a finish that was killed has published is no longer continued, but removed. STATE if a writer
+ * of this number is open, in any process, or while another process removes what was published. */
 SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
                                                    const shardpack_writer_options* options,
                                                    shardpack_writer** writer,
@@ -994,7 +995,8 @@ SHARDPACK_API shardpack_code shardpack_writer_flush(shardpack_writer* writer,
                                                     shardpack_error** error);
 /* Packs, proves and publishes what all workers wrote, as a job: each field is compared with the
  * hash that was taken when it was added. STATE while another worker is open, or if one has never
- * been. Nothing can be added afterwards. PATH.parts is removed if the exit code is 0. */
+ * been; EXISTS if all that was there is published already. Nothing can be added afterwards.
+ * PATH.parts is removed if the exit code is 0. */
 SHARDPACK_API shardpack_code shardpack_writer_finish(shardpack_writer* writer, shardpack_job** job,
                                                      shardpack_error** error);
 /* Without a finish, what was flushed stays for a later writer. */

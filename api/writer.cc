@@ -41,6 +41,7 @@ struct OpenWriter {
   uint32_t worker = 0, workers = 1;
   std::shared_ptr<PartWriter> writer;
   std::optional<TargetRule> rule;
+  bool published = false;  // what was there, by a finish that was killed since
   bool finished = false;
 
   ~OpenWriter() {
@@ -69,8 +70,11 @@ absl::StatusOr<OpenWriter*> UseWriter(const shardpack_writer* handle) {
 }
 
 absl::Status CheckOut(const OpenWriter& open) {
-  if (open.out.find_last_not_of("./") == std::string::npos)
-    return absl::InvalidArgumentError("the dataset needs its own folder");
+  const std::string name =
+      std::filesystem::path(open.out.substr(0, open.out.find_last_not_of('/') + 1)).filename();
+  if (name.empty() || name == "." || name == "..")
+    return absl::InvalidArgumentError(
+        "the path of the dataset must end with the name of its folder");
   const auto is_dataset = [](const std::string& folder) {
     return Exists(absl::StrCat(folder, "/", std::string(kManifestName)));
   };
@@ -106,6 +110,7 @@ absl::StatusOr<shardpack_writer*> Open(const char* path, const shardpack_writer_
   open->out = std::filesystem::absolute(path, failed).string();
   if (failed) return IoStatus("find the working folder of", path, failed.value());
   open->parts = PartsFolderOf(open->out);
+  ASSIGN_OR_RETURN(open->published, EndRemoval(open->parts));
   RETURN_IF_ERROR(CheckOut(*open));
   ASSIGN_OR_RETURN(open->writer, PartWriter::Open(open->parts, open->worker));
   return new shardpack_writer(std::move(open));
@@ -210,13 +215,13 @@ absl::Status AddMany(shardpack_writer* handle, const shardpack_samples* given) {
 
 // Each other worker has been there and is gone, also one of a number that there is no more; while
 // this is held, none comes back.
-absl::StatusOr<std::vector<File>> LockOthers(const OpenWriter& open,
-                                             const std::vector<uint32_t>& workers) {
-  std::vector<File> locks;
+absl::StatusOr<std::vector<HeldLock>> LockOthers(const OpenWriter& open,
+                                                 const std::vector<uint32_t>& workers) {
+  std::vector<HeldLock> locks;
   for (const uint32_t worker : workers) {
     if (worker == open.worker) continue;
     const std::string name = absl::StrCat("worker ", worker, " of ", open.workers);
-    ASSIGN_OR_RETURN(std::optional<File> lock, LockWorker(open.parts, worker));
+    ASSIGN_OR_RETURN(std::optional<HeldLock> lock, LockWorker(open.parts, worker));
     if (!lock.has_value()) {
       return absl::FailedPreconditionError(
           absl::StrCat(name, " is still writing; it has to be released first"));
@@ -232,11 +237,23 @@ absl::StatusOr<std::vector<File>> LockOthers(const OpenWriter& open,
   return locks;
 }
 
+// The samples of a finish that was killed since are not missing.
+absl::Status CheckPublished(const OpenWriter& open) {
+  if (!open.published) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<Part> parts, ReadParts(open.parts));
+  if (!parts.empty()) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat(EscapeForTerminal(open.out),
+                   " is published already: what a finish that was killed had left of its samples ",
+                   "is removed, and no other was added"));
+}
+
 absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
   RETURN_IF_ERROR(open->writer->Flush());
+  RETURN_IF_ERROR(CheckPublished(*open));
   ASSIGN_OR_RETURN(std::vector<uint32_t> workers, Workers(open->parts));
-  ASSIGN_OR_RETURN(std::vector<File> others, LockOthers(*open, workers));
+  ASSIGN_OR_RETURN(std::vector<HeldLock> others, LockOthers(*open, workers));
   ASSIGN_OR_RETURN(std::vector<Part> parts, MakeDataset(open->parts, shardpack_version()));
   std::vector<std::string> typed = {"convert"};
   typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());
@@ -247,7 +264,7 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
       StartJob(std::move(typed), "",
                [folder = open->parts, own = open->writer, parts = std::move(parts),
                 workers = std::move(workers),
-                locks = std::make_shared<std::vector<File>>(std::move(others))](int exit_code) {
+                locks = std::make_shared<std::vector<HeldLock>>(std::move(others))](int exit_code) {
                  if (exit_code == 0) RemoveParts(folder, parts, workers);
                }));
   open->finished = true;

@@ -1,7 +1,5 @@
 #include "api/writing/part_writer.h"
 
-#include <sys/file.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -88,11 +86,12 @@ class PartWriter::Compare : public RecordSink {
 absl::StatusOr<std::unique_ptr<PartWriter>> PartWriter::Open(const std::string& folder,
                                                              uint32_t worker) {
   RETURN_IF_ERROR(MakeDirectory(folder));
-  ASSIGN_OR_RETURN(std::optional<File> lock, LockWorker(folder, worker));
+  ASSIGN_OR_RETURN(std::optional<HeldLock> lock, LockWorker(folder, worker));
   if (!lock.has_value()) {
     return absl::FailedPreconditionError(
         StrCat("another writer is worker ", worker, " of ", EscapeForTerminal(folder)));
   }
+  RETURN_IF_ERROR(EndRemoval(folder).status());
   RETURN_IF_ERROR(RemoveUnfinished(folder, worker));
   std::unique_ptr<PartWriter> writer(new PartWriter(folder, worker, *std::move(lock)));
   ASSIGN_OR_RETURN(const std::vector<shardpack::Part> parts, ReadParts(folder));
@@ -104,9 +103,6 @@ absl::StatusOr<std::unique_ptr<PartWriter>> PartWriter::Open(const std::string& 
   }
   return writer;
 }
-
-// Also where a forked process has the file open too.
-PartWriter::~PartWriter() { ::flock(lock_.descriptor(), LOCK_UN); }
 
 int64_t PartWriter::LabelOf(std::optional<std::string_view> label) {
   if (!label) return kNoLabel;
@@ -129,15 +125,20 @@ absl::Status PartWriter::Begin() {
 absl::Status PartWriter::Append(std::string_view key, std::optional<std::string_view> label,
                                 std::span<const FieldView> fields) {
   RETURN_IF_ERROR(Begin());
+  const size_t classes_before = classes_.size();
   Row row{std::string(key), LabelOf(label), {}};
   for (const FieldView& field : fields) row.hashes.emplace_back(field.name, Xxh3_64(field.bytes));
   const std::string path = PathOf(key);
-  RETURN_IF_ERROR(shard_->Append({.number = rows_.size(),
-                                  .key = key,
-                                  .source_path = path,
-                                  .label = row.label,
-                                  .class_name = label.value_or(std::string_view()),
-                                  .fields = fields}));
+  const absl::Status appended = shard_->Append({.number = rows_.size(),
+                                                .key = key,
+                                                .source_path = path,
+                                                .label = row.label,
+                                                .class_name = label.value_or(std::string_view()),
+                                                .fields = fields});
+  if (!appended.ok()) {  // its class may be its own
+    for (; classes_.size() > classes_before; classes_.pop_back()) labels_.erase(classes_.back());
+    return appended;
+  }
   rows_.push_back(std::move(row));
   return absl::OkStatus();
 }

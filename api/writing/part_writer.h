@@ -30,9 +30,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/writing/parts_folder.h"
 #include "formats/core/sample.h"
 #include "formats/core/shard_writer.h"
-#include "formats/io/file.h"
 #include "formats/io/staged_file.h"
 
 namespace shardpack {
@@ -45,7 +45,6 @@ class PartWriter {
   static absl::StatusOr<std::unique_ptr<PartWriter>> Open(const std::string& folder,
                                                           uint32_t worker);
 
-  ~PartWriter();
   PartWriter(const PartWriter&) = delete;
   PartWriter& operator=(const PartWriter&) = delete;
 
@@ -63,7 +62,7 @@ class PartWriter {
   };
   class Compare;
 
-  PartWriter(std::string folder, uint32_t worker, File lock)
+  PartWriter(std::string folder, uint32_t worker, HeldLock lock)
       : folder_(std::move(folder)), worker_(worker), lock_(std::move(lock)) {}
   absl::Status Begin();
   absl::Status Append(std::string_view key, std::optional<std::string_view> label,
@@ -73,7 +72,7 @@ class PartWriter {
 
   const std::string folder_;
   const uint32_t worker_;
-  const File lock_;
+  const HeldLock lock_;
   uint32_t next_part_ = 0;
   // With 1 more than the number of their part; 0: that of an earlier writer. Those of the part that
   // is written are not yet safe.

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +36,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kStage[] = ".stage", kLock[] = ".lock", kFacts[] = ".json";
 constexpr char kShard[] = ".tfrecord", kIndex[] = ".pidx", kLabelledIndex[] = ".labels.pidx";
+constexpr char kPublished[] = "published", kEnded[] = ".ended", kOptions[] = "options.json";
 // As `pack convert` reads it (converters/planning/record_order.h), which this library has not.
 constexpr std::string_view kRecordOrder = "order.u32";
 constexpr std::string_view kSplit = "train";
@@ -147,6 +150,45 @@ absl::StatusOr<FileEntry> Replace(const std::string& folder, const std::string& 
   return FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
 }
 
+absl::StatusOr<std::optional<HeldLock>> Lock(const std::string& path, int create) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | create, 0666);
+  if (descriptor < 0) return IoStatus("open", path, errno);
+  File file(descriptor, path);
+  ASSIGN_OR_RETURN(const bool ours, LockNamed(file, AT_FDCWD, path));
+  if (!ours) return std::nullopt;
+  return std::optional<HeldLock>(std::move(file));
+}
+
+// By the holder of `published` and of these workers' locks. While `published` is there nobody
+// writes, so it goes last.
+absl::Status RemovePublished(const std::string& folder, const std::vector<std::string>& parts,
+                             const std::vector<uint32_t>& workers) {
+  RETURN_IF_ERROR(RemoveFile(In(folder, kRecordOrder)));
+  for (const std::string& part : parts) {
+    for (const char* ending : {kFacts, kLabelledIndex, kIndex, kShard})
+      RETURN_IF_ERROR(RemoveFile(In(folder, part, ending)));
+  }
+  ASSIGN_OR_RETURN(std::vector<std::string> names, ListFolder(folder));
+  for (const uint32_t worker : workers) {
+    const std::string prefix = WorkerPrefix(worker);
+    const auto is_later = [&](const std::string& name) {
+      return IsPart(name) && name.starts_with(prefix + "-");
+    };
+    if (std::ranges::any_of(names, is_later)) continue;
+    RETURN_IF_ERROR(RemoveUnfinished(folder, worker));
+    for (const char* ending : {kEnded, kLock})
+      RETURN_IF_ERROR(RemoveFile(In(folder, prefix, ending)));
+  }
+  ASSIGN_OR_RETURN(names, ListFolder(folder));
+  const bool others_write = std::ranges::any_of(names, IsOurs);
+  for (const std::string& name : names) {
+    if (name.starts_with(kOptions) && !others_write) RETURN_IF_ERROR(RemoveFile(In(folder, name)));
+  }
+  RETURN_IF_ERROR(RemoveFile(In(folder, kPublished)));
+  ::rmdir(folder.c_str());
+  return absl::OkStatus();
+}
+
 Manifest EmptyManifest(const std::string& folder, const std::string& version) {
   Manifest manifest;
   manifest.format = std::string(kTfrecordFormat.name);
@@ -179,14 +221,12 @@ absl::StatusOr<std::vector<uint32_t>> Workers(const std::string& folder) {
   return workers;
 }
 
-absl::StatusOr<std::optional<File>> LockWorker(const std::string& folder, uint32_t worker) {
-  const std::string path = In(folder, WorkerPrefix(worker), kLock);
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) return IoStatus("open", path, errno);
-  File file(descriptor, path);
-  ASSIGN_OR_RETURN(const bool ours, LockNamed(file, AT_FDCWD, path));
-  if (!ours) return std::nullopt;
-  return std::optional<File>(std::move(file));
+HeldLock::~HeldLock() {
+  if (file_.is_open() && process_ == ::getpid()) ::flock(file_.descriptor(), LOCK_UN);
+}
+
+absl::StatusOr<std::optional<HeldLock>> LockWorker(const std::string& folder, uint32_t worker) {
+  return Lock(In(folder, WorkerPrefix(worker), kLock), O_CREAT);
 }
 
 absl::Status WriteNewFile(const std::string& path, std::string_view bytes) {
@@ -317,19 +357,49 @@ absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder,
 
 void RemoveParts(const std::string& folder, const std::vector<Part>& parts,
                  const std::vector<uint32_t>& workers) {
-  // The manifest first: what is left after a crash is not a dataset. Then what says that a part is
-  // one.
-  for (const std::string_view name : {kManifestName, kRecordOrder})
-    (void)RemoveFile(In(folder, name));
-  for (const Part& part : parts) {
-    for (const char* ending : {kFacts, kLabelledIndex, kIndex, kShard})
-      (void)RemoveFile(In(folder, part.name, ending));
+  const std::string manifest = In(folder, kManifestName), published = In(folder, kPublished);
+  // What fails leaves all parts, or `published`.
+  const absl::StatusOr<std::optional<HeldLock>> held = Lock(manifest, 0);
+  if (!held.ok() || !held->has_value() || ::rename(manifest.c_str(), published.c_str()) != 0 ||
+      !SyncDirectory(folder).ok()) {
+    return;
   }
-  for (const uint32_t worker : workers) {
-    (void)RemoveUnfinished(folder, worker);
-    (void)RemoveFile(In(folder, WorkerPrefix(worker), kLock));
+  std::vector<std::string> names;
+  for (const Part& part : parts) names.push_back(part.name);
+  (void)RemovePublished(folder, names, workers);
+}
+
+absl::StatusOr<bool> EndRemoval(const std::string& folder) {
+  const std::string path = In(folder, kPublished);
+  const absl::StatusOr<std::optional<HeldLock>> held = Lock(path, 0);
+  if (absl::IsNotFound(held.status())) return false;
+  RETURN_IF_ERROR(held.status());
+  if (!held->has_value()) {
+    return absl::FailedPreconditionError(
+        StrCat("the samples in ", EscapeForTerminal(folder),
+               " are published, and another process removes them; try again when it has"));
   }
-  ::rmdir(folder.c_str());
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxManifestBytes));
+  const absl::StatusOr<Manifest> manifest = Manifest::Parse(text);
+  if (!manifest.ok()) {
+    return absl::DataLossError(
+        StrCat(EscapeForTerminal(path), " is damaged (", manifest.status().message(),
+               "); it says that the samples are published: remove the folder"));
+  }
+  std::vector<std::string> parts;
+  for (const ManifestShard& shard : manifest->shards)
+    parts.push_back(shard.name.substr(0, shard.name.size() - std::string_view(kShard).size()));
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> there, Workers(folder));
+  std::vector<uint32_t> workers;
+  std::vector<HeldLock> locks;
+  for (const uint32_t worker : there) {
+    ASSIGN_OR_RETURN(std::optional<HeldLock> lock, LockWorker(folder, worker));
+    if (!lock.has_value()) continue;  // it comes, and does not yet write
+    workers.push_back(worker);
+    locks.push_back(*std::move(lock));
+  }
+  RETURN_IF_ERROR(RemovePublished(folder, parts, workers));
+  return true;
 }
 
 }  // namespace shardpack

@@ -2,6 +2,8 @@
 
   options.json    the arguments of the finish, and the number of workers
   w00003.ended    worker 3 has given all its samples; it is gone while a Writer of this worker is open again
+
+The library removes both with the parts, once these are published.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import re
 
 from ._errors import DataLossError, OptionError, StateError
 
-_OPTIONS, _ENDED = b"options.json", b".ended"
+_OPTIONS, _ENDED, _PUBLISHED = b"options.json", b".ended", b"published"
 _is_part = re.compile(rb"w\d{5,}-\d{6,}\.json").fullmatch
 _of_worker = re.compile(rb"w(\d{5,})(\.lock|\.ended|-\d{6,}\.json)").fullmatch
 
@@ -91,6 +93,8 @@ def end(path: bytes, worker: int) -> None:
 def check_ended(path: bytes, workers: int, take_unfinished: bool = False) -> None:
   """StateError names the workers that have never begun, else those that have not ended, unless what these have is taken."""
   names = _names(path)
+  if _PUBLISHED in names:  # the library says so when it is opened
+    return
   begun: set[int] = set()
   ended: set[int] = set()
   for found in filter(None, map(_of_worker, names)):
@@ -100,19 +104,6 @@ def check_ended(path: bytes, workers: int, take_unfinished: bool = False) -> Non
   if (unfinished := _listed(begun - ended)) and not take_unfinished:
     raise StateError(f"worker {unfinished} has not ended: it is still open, or was killed or left by an exception. Run it again (`key "
                      "in writer` says what it has), or take what is there: shardpack.finish(path, unfinished=\"take\")")
-
-
-def forget(path: bytes) -> None:
-  """After the finish, which has removed all else."""
-  parts = folder(path)
-  try:
-    for name in os.listdir(parts):
-      found = _of_worker(name)
-      if name.startswith(_OPTIONS) or (found and found[2] == _ENDED):
-        os.unlink(os.path.join(parts, name))
-    os.rmdir(parts)
-  except OSError:
-    pass  # another Writer has come, or somebody else's files are there
 
 
 def _listed(workers: set[int]) -> str:

@@ -384,8 +384,6 @@ class Writer:
       raise self._with_way_on(error)
     finally:
       job._let_go()
-    if not self.result.exit_code:
-      _parts.forget(self._path)
     return self.result
 
   def close(self) -> None:
@@ -488,7 +486,8 @@ def finish(out: Path, *, progress: Shown = None, workers: int | None = None, unf
 
   StateError names the workers that have not ended (their block was left by an exception, they were killed, or are still open):
   run these again, or `unfinished="take"` publishes what they have made safe. StateError in any case if one has never been; OptionError
-  if `workers` is another number than theirs. If it fails, the samples are kept: call it again.
+  if `workers` is another number than theirs. If it fails, the samples are kept: call it again. ExistsError if an earlier call has
+  published them and was killed as it removed them; what is left of them is then removed.
 
   >>> def write(worker: int) -> None:
   ...   with shardpack.Writer("shared", worker=worker, workers=2) as writer:

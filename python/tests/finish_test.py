@@ -1,10 +1,17 @@
-"""shardpack.finish: of all workers."""
+"""shardpack.finish: of all workers, and whatever it was killed at."""
 
 import os
+import shutil
+import signal
+import subprocess
+import sys
 import unittest
+import unittest.mock
 
 import shardpack
-from writing import WORK, image
+from writing import WORK, held, image
+
+KILLER = os.path.abspath("python/libkill_removal.so")
 
 
 class FinishTest(unittest.TestCase):
@@ -31,6 +38,56 @@ class FinishTest(unittest.TestCase):
     self.assertFalse(os.path.exists(self.out))
     self.write(0, of=4)
     self.assertEqual(shardpack.finish(self.out).samples, 8)
+
+  def finish_and_kill(self, out, step):
+    """The signal that ended it, or 0."""
+    environment = {**os.environ, "KILL_AT": str(step), "LD_PRELOAD": KILLER}
+    code = "import sys, shardpack; shardpack.finish(sys.argv[1])"
+    return -subprocess.run([sys.executable, "-c", code, out], env=environment, check=False).returncode
+
+  def test_a_finish_that_is_killed_as_it_removes_the_parts_costs_no_sample(self):
+    """Wherever that is, what is published stays, whether another finish comes or other samples."""
+    self.write(0, 1, samples=1, overwrite=True)
+    ends = set()
+    for step in range(1, 100):
+      out = f"{self.out}-{step}"
+      shutil.copytree(self.out + ".parts", out + ".parts")
+      killed = self.finish_and_kill(out, step)
+      if not killed:
+        break
+      self.assertEqual(killed, signal.SIGKILL)
+      try:
+        shardpack.finish(out)
+        ends.add("published")
+      except shardpack.ExistsError as error:
+        self.assertRegex(str(error), "is published already: what a finish that was killed had left of its samples is removed")
+        ends.add("exists")
+      except shardpack.NotFoundError as error:
+        self.assertRegex(str(error), "no Writer has written for")
+        ends.add("not found")
+      self.assertEqual(sorted(held(out)), ["0-0", "1-0"], step)
+      with shardpack.Writer(out, overwrite=True) as writer:
+        self.assertFalse("0-0" in writer or "1-0" in writer)
+        writer.add("new", image(3))
+      self.assertEqual(list(held(out)), ["new"])
+      self.assertFalse(os.path.exists(out + ".parts"))
+    self.assertEqual(ends, {"published", "exists", "not found"})
+
+  def test_what_comes_as_the_parts_are_removed_stays(self):
+    self.write(0, 1, overwrite=True)
+    forgotten = []
+    settle = shardpack.Job.wait
+
+    def then_another_comes(job, *arguments):
+      report = settle(job, *arguments)
+      self.write(0, overwrite=True)
+      forgotten.append(report)
+      return report
+
+    with unittest.mock.patch.object(shardpack.Job, "wait", then_another_comes):
+      self.assertEqual(shardpack.finish(self.out).samples, 4)
+    self.write(1, overwrite=True)
+    self.assertEqual((shardpack.finish(self.out).samples, len(forgotten)), (4, 1))
 
 
 if __name__ == "__main__":

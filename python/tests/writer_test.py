@@ -533,6 +533,18 @@ class WriterTest(unittest.TestCase):
     self.assertEqual({dataset[n]["key"]: dataset[n]["label"] for n in range(3)}, {"00": 0, "02": 2, "10": 10})
     self.assertEqual(dataset.classes, [str(n) for n in range(11)])
 
+  def test_a_refused_sample_leaves_no_class_behind(self):
+    with shardpack.Writer(self.out, format="tfrecord") as writer:
+      writer.add("a", image(0), "2")
+      writer.add("b", image(1), "10")
+      with self.assertRaisesRegex(shardpack.OptionError, "image/encoded"):
+        writer.add("c", image(2), "oops", **{"image/encoded": b"x"})
+      with self.assertRaisesRegex(shardpack.OptionError, "image/encoded"):
+        writer.add_many(["d", "e"], [image(3), image(4)], ["oops", "3"], **{"image/encoded": [b"x", None]})
+    dataset = shardpack.Dataset(self.out)
+    self.assertEqual({sample.key: sample.label for sample in dataset}, {"a": 2, "b": 10, "e": 3})
+    self.assertEqual(len(dataset.classes), 11)
+
   def test_names_of_fields_are_free_but_for_the_arguments(self):
     with shardpack.Writer(self.out) as writer:
       writer.add("a", image(0), **{"self": b"x", "keys": b"y"})

@@ -91,6 +91,11 @@ TEST_F(WriterTest, SamplesThatCannotBeHeldChangeNothing) {
   EXPECT_EQ(add("k", {{"txt", "x", 1}}), Code::kInvalid);
   EXPECT_EQ(add("k", {image, image}), Code::kInvalid);
   EXPECT_EQ(add("k", {{nullptr, nullptr, 5}}), Code::kInvalid);
+  // Nor is its class there.
+  EXPECT_EQ(CodeOf([&] {
+              writer.add("k", "oops", {image, {"image/encoded", "x", 1}});
+            }),
+            Code::kInvalid);
   EXPECT_EQ(CodeOf([&] { writer.finish(); }), Code::kState);  // no sample
   // Keys and labels are bytes, not paths.
   writer.add("../a//b\xFF", "caf\xC3\xA9", images_[0]);
@@ -258,12 +263,26 @@ TEST_F(WriterTest, AWorkingFolderThatIsGoneIsAnErrorOfTheSystem) {
   fs::current_path(before);
 }
 
+TEST_F(WriterTest, TheFolderOfTheDatasetHasAName) {
+  const fs::path before = fs::current_path();
+  fs::create_directories(At("in"));
+  fs::current_path(At("in"));
+  for (const char* path : {"/", ".", "..", "./", "x/.", "x/..//", "//"}) {
+    std::string message;
+    EXPECT_EQ(CodeOf([&] { Writer{path}; }, &message), Code::kInvalid) << path;
+    EXPECT_THAT(message, HasSubstr("must end with the name of its folder"));
+  }
+  EXPECT_TRUE(fs::is_empty("."));
+  EXPECT_EQ(CodeOf([&] { Writer{"./x//"}; }), Code::kOk);
+  EXPECT_TRUE(fs::exists("x.parts"));
+  fs::current_path(before);
+}
+
 TEST_F(WriterTest, NullsAreRefused) {
   shardpack_writer* writer = nullptr;
   shardpack_job* job = nullptr;
   EXPECT_EQ(shardpack_writer_open(nullptr, nullptr, &writer, nullptr), SHARDPACK_INVALID);
   EXPECT_EQ(shardpack_writer_open("", nullptr, &writer, nullptr), SHARDPACK_INVALID);
-  EXPECT_EQ(shardpack_writer_open("/", nullptr, &writer, nullptr), SHARDPACK_INVALID);
   EXPECT_EQ(shardpack_writer_add(nullptr, "k", 1, nullptr, nullptr, 0, nullptr), SHARDPACK_INVALID);
   EXPECT_EQ(shardpack_writer_has(nullptr, "k", 1, nullptr), SHARDPACK_INVALID);
   EXPECT_EQ(shardpack_writer_flush(nullptr, nullptr), SHARDPACK_INVALID);

@@ -1,4 +1,6 @@
 // Writers beside and after each other: workers, resume, forks, what was killed.
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,9 +162,24 @@ TEST_F(WriterTest, AWorkerCannotComeBackBeforeTheJobHasEnded) {
   }
   for (const WriterOptions& options : {first, second})
     EXPECT_EQ(CodeOf([&] { Writer(At("out"), options); }), Code::kState);
+  // Nor is a process that was forked meanwhile one of them.
+  int says[2];
+  ASSERT_EQ(::pipe(says), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(says[1]);
+    char byte;
+    while (::read(says[0], &byte, 1) > 0) {
+    }
+    ::_exit(0);
+  }
   job.cancel();
   EXPECT_EQ(job.wait(), 130);
+  job = Job();
   EXPECT_TRUE(Writer(At("out"), first).has("a"));
+  EXPECT_EQ(CodeOf([&] { Writer(At("out"), second); }), Code::kOk);
+  ::close(says[1]);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
 TEST_F(WriterTest, OnlyWhatWasPackedIsRemoved) {
@@ -206,6 +223,48 @@ TEST_F(WriterTest, AFinishThatWasKilledIsEndedByTheNext) {
   EXPECT_TRUE(next.has("a"));
   Finish(next);
   EXPECT_FALSE(fs::exists(At("out.parts")));
+}
+
+// It removed the parts, of which these are left: with a dataset of these alone the next finish
+// would replace what it has published.
+TEST_F(WriterTest, WhatAKilledFinishHasPublishedIsNoSampleAnyMore) {
+  const WriterOptions options{.arguments = {"--overwrite", "--expect=" + std::string(32, '0')}};
+  {
+    Writer writer(At("out"), options);
+    writer.add("a", {}, images_[0]);
+    writer.flush();
+    writer.add("b", {}, images_[1]);
+    EXPECT_NE(writer.finish().wait(), 0);
+  }
+  EXPECT_EQ(Job({"convert", "--out", At("out"), At("out.parts")}).wait(), 0);
+  fs::rename(At("out.parts/manifest.json"), At("out.parts/published"));
+  fs::remove(At("out.parts/w00000-000000.json"));
+  std::ofstream(At("out.parts/w00000.ended")) << "";
+  std::ofstream(At("out.parts/options.json")) << "{}";
+
+  const int held = ::open(At("out.parts/published").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  std::string message;
+  EXPECT_EQ(CodeOf([&] { Writer(At("out"), options); }, &message), Code::kState);
+  EXPECT_THAT(message, HasSubstr("another process removes them"));
+  EXPECT_TRUE(fs::exists(At("out.parts/w00000-000001.json")));
+  ::close(held);
+
+  Writer writer(At("out"), options);
+  EXPECT_FALSE(writer.has("a") || writer.has("b"));
+  EXPECT_THAT(Files(At("out.parts")), ::testing::SizeIs(1));  // its lock
+  EXPECT_EQ(CodeOf([&] { writer.finish(); }, &message), Code::kExists);
+  EXPECT_THAT(message, HasSubstr("out is published already"));
+  EXPECT_EQ(Dataset(At("out")).samples(), 2u);
+}
+
+// Which must not make a dataset of what is left.
+TEST_F(WriterTest, ADamagedNoteOfWhatIsPublishedIsNamed) {
+  fs::create_directories(At("out.parts"));
+  std::ofstream(At("out.parts/published")) << "{";
+  std::string message;
+  EXPECT_EQ(CodeOf([&] { Writer(At("out")); }, &message), Code::kDataLoss);
+  EXPECT_THAT(message, HasSubstr("out.parts/published is damaged"));
 }
 
 }  // namespace
