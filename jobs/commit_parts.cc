@@ -24,7 +24,8 @@ absl::StatusOr<RunReport> CommitAll(const Plan& plan, const std::string& out,
     return report;
   }
   report.kept_shards = folder.finished().size();
-  report.skips = SkipsOfToday(plan, plan.listing().root, AllSkips(plan, folder.finished()));
+  ASSIGN_OR_RETURN(std::vector<Skip> skips, AllSkips(plan, folder.finished()));
+  report.skips = SkipsOfToday(plan, plan.listing().root, std::move(skips));
   ASSIGN_OR_RETURN(report.manifest, Commit(plan, folder.finished(), folder, options));
   return report;
 }
@@ -33,13 +34,11 @@ absl::StatusOr<RunReport> CommitAll(const Plan& plan, const std::string& out,
 
 absl::StatusOr<CommittedParts> CommitParts(const std::string& out, const OutputOptions& output,
                                            const CommitOptions& options, IoPool& pool) {
-  const absl::StatusOr<std::string> bytes = OutputDir::ReadPlanBytes(out);
+  absl::StatusOr<Plan> plan = OutputDir::OpenPlan(out, FindFormat);
   // Another commit may have published it meanwhile, and removed the plan.
-  if (!bytes.ok() && Manifest::Read(out).ok())
+  if (!plan.ok() && Manifest::Read(out).ok())
     return absl::NotFoundError(absl::StrCat(EscapeForTerminal(out), " was published just now"));
-  if (!bytes.ok()) return bytes.status();
-  absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
-  if (!plan.ok()) return OutputDir::DamagedPlan(out, plan.status());
+  if (!plan.ok()) return plan.status();
   OutputOptions only_commit = output;
   only_commit.only_commit = true;
   ASSIGN_OR_RETURN(RunReport report, CommitAll(*plan, out, only_commit, options, pool));

@@ -20,7 +20,6 @@ namespace {
 
 constexpr uint64_t kMaxClassesBytes = uint64_t{64} << 20;
 constexpr uint64_t kMaxKeysBytes = uint64_t{4} << 30;
-constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
 
 absl::StatusOr<PackRequest> RequestOf(const CommandLine& line) {
   PackRequest request = line.pack().request;
@@ -62,10 +61,11 @@ absl::StatusOr<Prepared> PrepareGivenPlan(const CommandLine& line, IoPool& pool,
     }
   }
   const PackFlags& flags = line.pack();
-  ASSIGN_OR_RETURN(const std::string bytes,
-                   ReadGivenFile("--plan", flags.plan_file, kMaxPlanBytes));
+  ASSIGN_OR_RETURN(PlanFile file, MapGivenPlan(flags.plan_file));
   const std::string root = line.arguments.empty() ? "" : line.arguments[0];
-  absl::StatusOr<Plan> plan = Plan::FromBytes(bytes, FindFormat);
+  absl::StatusOr<Plan> plan = Plan::Open(std::move(file), FindFormat);
+  // A worker reads what it builds.
+  if (plan.ok() && !flags.IsWorker()) plan = plan->Whole();
   if (!plan.ok()) return NotThisPlan(flags.plan_file, plan.status());
   return PreparePlanned(*std::move(plan), root, pool, observer);
 }

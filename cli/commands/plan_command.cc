@@ -204,8 +204,8 @@ absl::StatusOr<Digest> HashOf(const std::string& path) {
 // plan is there already is not an error.
 absl::Status Write(const Plan& plan, const std::string& path, bool again) {
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, CreatePart(path));
-  const std::string bytes = plan.ToBytes();
-  absl::Status status = staged->Append(AsBytes(bytes));
+  absl::Status status =
+      plan.WriteTo([&](std::string_view part) { return staged->Append(AsBytes(part)); });
   if (status.ok()) status = staged->SyncData();
   if (status.ok()) status = staged->Publish(path);
   struct stat facts;

@@ -41,7 +41,6 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
 constexpr double kStaleSeconds = 60;
 // Between two looks: many times as long as one took, which is most for large plans.
 constexpr double kLeastPollSeconds = 0.5, kMostPollSeconds = 10, kPollShare = 20;
@@ -102,8 +101,8 @@ class Watcher {
   }
 
   absl::Status ReadGiven() {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadGivenFile("--plan", plan_file_, kMaxPlanBytes));
-    ASSIGN_OR_RETURN(Plan plan, Plan::FromBytes(bytes, FindFormat));
+    ASSIGN_OR_RETURN(PlanFile file, MapGivenPlan(plan_file_));
+    ASSIGN_OR_RETURN(Plan plan, Plan::Open(std::move(file), FindFormat));
     plan_ = std::make_unique<Plan>(std::move(plan));
     given_ = plan_->digest();
     return absl::OkStatus();
@@ -116,11 +115,12 @@ class Watcher {
       const absl::StatusOr<bool> begun = Exists(StrCat(out_, "/", std::string(kPlanName)));
       if (!begun.ok() || !*begun) return begun.status();
     }
-    const absl::StatusOr<std::string> bytes = OutputDir::ReadPlanBytes(out_);
-    if (absl::IsInvalidArgument(bytes.status()) && may_be_missing) return absl::OkStatus();
-    if (!bytes.ok()) return bytes.status();
-    absl::StatusOr<Plan> plan = Plan::FromBytes(*bytes, FindFormat);
-    if (!plan.ok()) return OutputDir::DamagedPlan(out_, plan.status());
+    absl::StatusOr<Plan> plan = OutputDir::OpenPlan(out_, FindFormat);
+    if (absl::IsInvalidArgument(plan.status()) && may_be_missing) {
+      const absl::StatusOr<bool> planned = Exists(StrCat(out_, "/", std::string(kPlanName)));
+      if (planned.ok() && !*planned) return absl::OkStatus();
+    }
+    if (!plan.ok()) return plan.status();
     if (given_ && plan->digest() != *given_)
       return Differs("is built by", Plan::Differences(*plan, *plan_));
     plan_ = std::make_unique<Plan>(*std::move(plan));

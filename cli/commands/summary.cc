@@ -106,7 +106,7 @@ void SaySize(const FinishedRun& run, Terminal& terminal) {
   const Manifest& manifest = run.report.manifest;
   const uint64_t images = manifest.facts.image_bytes, shards = ShardBytes(manifest);
   if (images == 0 || shards < images + images / 2 || !run.plan.options().pixels.identity() ||
-      !run.plan.listing().fields.empty()) {
+      !run.plan.listing().fields.empty() || !run.plan.CheckAllSlices().ok()) {
     return;
   }
   const auto [format, bytes] = SmallestOther(run.plan);

@@ -16,11 +16,15 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "converters/planning/plan_slices.h"
 
 namespace shardpack::cli {
 
 absl::StatusOr<std::string> ReadGivenFile(std::string_view flag, const std::string& path,
                                           uint64_t limit_bytes);
+
+// The plan of --plan, mapped; the same errors.
+absl::StatusOr<PlanFile> MapGivenPlan(const std::string& path);
 
 }  // namespace shardpack::cli
 

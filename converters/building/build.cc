@@ -130,8 +130,8 @@ absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& sou
   if (options.output.worker) results = std::move(mine);
   std::sort(results.begin(), results.end(),
             [](const ShardResult& a, const ShardResult& b) { return a.shard < b.shard; });
-  report.skips =
-      SkipsOfToday(plan, given.empty() ? plan.listing().root : given, AllSkips(plan, results));
+  ASSIGN_OR_RETURN(std::vector<Skip> skips, AllSkips(plan, results));
+  report.skips = SkipsOfToday(plan, given.empty() ? plan.listing().root : given, std::move(skips));
   if (options.output.worker) return report;  // `pack commit` publishes
   ASSIGN_OR_RETURN(report.manifest,
                    Commit(plan, results, out,

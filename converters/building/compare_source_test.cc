@@ -102,7 +102,7 @@ class SamePathSource : public MemorySource {
   absl::StatusOr<Listing> List() override {
     absl::StatusOr<Listing> listing = MemorySource::List();
     const uint64_t bytes = listing->name_ends[0];
-    listing->names.replace(4 * bytes, bytes, listing->names, 3 * bytes, bytes);
+    listing->names.own().replace(4 * bytes, bytes, listing->names.own(), 3 * bytes, bytes);
     return listing;
   }
 };

@@ -51,7 +51,10 @@ void SampleChunk::Reset() {
 
 void SampleChunk::Load(const SampleSource& source, uint64_t first, uint64_t count) {
   results_.clear();
-  source.LoadRows(plan_->listing(), plan_->rows(first, count), loaded_, results_);
+  rows_.clear();
+  for (uint64_t position = first; position < first + count; ++position)
+    rows_.push_back(plan_->row(position));
+  source.LoadRows(plan_->listing(), rows_, loaded_, results_);
   uint64_t position = first;
   for (LoadResult& loaded : results_) {
     const uint64_t at = position++;

@@ -103,7 +103,8 @@ class SampleChunk {
   const Plan* plan_;
   Arena loaded_;
   Arena transformed_;
-  std::vector<LoadResult> results_;  // kept for its memory
+  std::vector<uint32_t> rows_;  // these two are kept for their memory
+  std::vector<LoadResult> results_;
   std::vector<PreparedSample> samples_;
   std::vector<uint64_t> hashes_;
   size_t next_ = 0;

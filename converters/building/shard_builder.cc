@@ -62,13 +62,14 @@ ShardBuilder::ShardBuilder(const Plan& plan, size_t shard, OutputDir& out)
     : plan_(plan), out_(out), planned_(plan.shards()[shard]), spec_(plan.Spec(shard)) {
   result_.shard = static_cast<uint32_t>(shard);
   result_.plan = plan.digest();
-  result_.times = ShardTimes(plan, shard);
+  result_.times = plan.ShardTimes(shard);
   expected_.reserve(planned_.count);
   expected_fields_.reserve(planned_.count);
 }
 
 absl::StatusOr<std::unique_ptr<ShardBuilder>> ShardBuilder::Create(const Plan& plan, size_t shard,
                                                                    OutputDir& out) {
+  RETURN_IF_ERROR(plan.CheckSlice(shard));
   auto builder = std::unique_ptr<ShardBuilder>(new ShardBuilder(plan, shard, out));
   ASSIGN_OR_RETURN(builder->staged_, out.Stage(builder->planned_.name));
   if (plan.sizes_change() && FindLayout(plan.format(), plan.layout())->needs_totals) {
@@ -103,7 +104,10 @@ absl::Status ShardBuilder::Append(const SampleChunk& chunk) {
     RETURN_IF_ERROR(spool_ != nullptr ? spool_->Add(prepared, hashes)
                                       : AppendSample(prepared, hashes));
   }
-  result_.skips.insert(result_.skips.end(), chunk.skips().begin(), chunk.skips().end());
+  for (Skip skip : chunk.skips()) {
+    skip.row = plan_.source_row(skip.row);
+    result_.skips.push_back(std::move(skip));
+  }
   if (plan_.options().compute_stats) AddStats(chunk.pixel_stats(), result_.facts.pixel_sums);
   return absl::OkStatus();
 }

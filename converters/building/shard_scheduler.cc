@@ -481,6 +481,7 @@ void ShardScheduler::FinishShard(const std::shared_ptr<OpenShard>& shard) {
     progress_.bytes_out += result->file.bytes + result->index.bytes;
     if (out_.claims() != nullptr)
       out_.claims()->SetFinished(shard->number, plan_.shards()[shard->number].count);
+    plan_.DropSlice(shard->number);
     Report(*std::move(result));
   } else {
     FailShard(*shard, result.status());

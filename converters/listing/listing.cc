@@ -9,9 +9,13 @@ namespace {
 class ListingDigest {
  public:
   template <typename T>
-  void AddColumn(const std::vector<T>& column) {
+  void AddColumn(std::span<const T> column) {
     AddNumber(column.size());
-    stream_.Update(std::as_bytes(std::span(column)));
+    stream_.Update(std::as_bytes(column));
+  }
+  template <typename T>
+  void AddColumn(const Column<T>& column) {
+    AddColumn(std::span<const T>(column));
   }
   void AddText(std::string_view text) {
     AddNumber(text.size());
@@ -74,8 +78,7 @@ Digest Listing::ComputeDigest() const {
   return digest.Finish();
 }
 
-Digest TimesDigest(const std::vector<int64_t>& mtime_ns,
-                   const std::vector<int64_t>& field_mtime_ns) {
+Digest TimesDigest(std::span<const int64_t> mtime_ns, std::span<const int64_t> field_mtime_ns) {
   ListingDigest digest;
   digest.AddText("shardpack times 1");
   digest.AddColumn(mtime_ns);

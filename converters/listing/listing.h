@@ -7,6 +7,7 @@
 // Order: by folder, then by name, both by bytes, so the same tree gives the same listing on every
 // machine.
 //
+// Lifetime: a plain value; one that a mapped plan lends is valid as long as the plan.
 // Thread-safety: const from any thread.
 // Units: bytes; nanoseconds.
 // Memory: 32 bytes per row plus the file name (56 once probed), and each folder's path once;
@@ -18,10 +19,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "converters/listing/column.h"
 #include "converters/listing/skip.h"
 #include "formats/core/image_info.h"
 #include "formats/io/hash.h"
@@ -49,12 +52,12 @@ inline constexpr uint64_t kNoPart = std::numeric_limits<uint64_t>::max();
 struct Listing {
   std::string root;                  // absolute path of the source; not part of the digest
   std::vector<std::string> folders;  // those with rows, relative to root, "" = root itself; sorted
-  std::vector<uint32_t> folder;      // per row: index into `folders`
-  std::vector<uint64_t> name_ends;   // per row: end of its file name in `names`
-  std::string names;
-  std::vector<uint64_t> bytes;
-  std::vector<int64_t> mtime_ns;             // freshness only; not part of the digest
-  std::vector<int32_t> label;                // per row: index into `classes`, or -1
+  Column<uint32_t> folder;           // per row: index into `folders`
+  Column<uint64_t> name_ends;        // per row: end of its file name in `names`
+  TextColumn names;
+  Column<uint64_t> bytes;
+  Column<int64_t> mtime_ns;                  // freshness only; not part of the digest
+  Column<int32_t> label;                     // per row: index into `classes`, or -1
   std::vector<std::string> classes;          // ordered
   std::vector<Skip> skips;                   // rows known to be unusable, sorted by row
   std::vector<UnreadFolder> unread_folders;  // each also has a skip; sorted by path
@@ -67,22 +70,21 @@ struct Listing {
   uint64_t left_out = 0;         // inputs left out by options of the source; they have no row
   // Filled only by sources that have them (else empty).
   std::vector<ListedField> fields;
-  std::vector<uint64_t>
-      field_bytes;  // rows x fields, row-major; kNoPart if the row lacks the field
-  std::vector<int64_t> field_mtime_ns;  // the same, for fields that are files; freshness only
-  std::vector<uint64_t> places;  // rows x (1 + fields): position of image and fields, meaningful
-                                 // only to the source
+  Column<uint64_t> field_bytes;    // rows x fields, row-major; kNoPart if the row lacks the field
+  Column<int64_t> field_mtime_ns;  // the same, for fields that are files; freshness only
+  Column<uint64_t> places;         // rows x (1 + fields): position of image and fields, meaningful
+                                   // only to the source
   std::optional<Digest>
-      content_digest;  // of fields that are not files: the source made them while listing
-  std::vector<uint64_t> key_ends;  // per row: end of its given key in `keys`
-  std::string keys;
+      content_digest;         // of fields that are not files: the source made them while listing
+  Column<uint64_t> key_ends;  // per row: end of its given key in `keys`
+  TextColumn keys;
   std::vector<std::string> splits;  // given splits, with portable names
-  std::vector<uint16_t> split;      // per row: index into `splits`
+  Column<uint16_t> split;           // per row: index into `splits`
   // Filled by the probe pass only (else empty).
-  std::vector<ImageInfo> images;
-  std::vector<uint64_t> content_hash;  // XXH3-64 of the file
+  Column<ImageInfo> images;
+  Column<uint64_t> content_hash;  // XXH3-64 of the file
   // The same for the row's fields, if it has any; not part of the digest.
-  std::vector<uint64_t> fields_hash;
+  Column<uint64_t> fields_hash;
 
   uint64_t rows() const { return bytes.size(); }
   std::string_view Name(uint64_t row) const {
@@ -123,8 +125,7 @@ struct Listing {
 };
 
 // Covers modification times of images and fields: Listing::mtime_ns and field_mtime_ns.
-Digest TimesDigest(const std::vector<int64_t>& mtime_ns,
-                   const std::vector<int64_t>& field_mtime_ns);
+Digest TimesDigest(std::span<const int64_t> mtime_ns, std::span<const int64_t> field_mtime_ns);
 
 }  // namespace shardpack
 

@@ -37,9 +37,9 @@ void MadeFields::AppendTo(Listing& listing) const {
   if (empty()) return;
   const uint64_t rows = listing.rows();
   const size_t fields = listing.fields.size(), made = names_.size();
-  listing.field_bytes = Widened(listing.field_bytes, fields, sizes_, made, rows);
-  listing.field_mtime_ns = Widened(listing.field_mtime_ns, fields, {}, made, rows);
-  listing.places = Widened(listing.places, 1 + fields, places_, made, rows);
+  listing.field_bytes = Widened(listing.field_bytes.own(), fields, sizes_, made, rows);
+  listing.field_mtime_ns = Widened(listing.field_mtime_ns.own(), fields, {}, made, rows);
+  listing.places = Widened(listing.places.own(), 1 + fields, places_, made, rows);
   for (const std::string& name : names_) listing.fields.push_back({name, ""});
   listing.content_digest = Xxh3_128(AsBytes(bytes_));
 }

@@ -55,6 +55,7 @@ class PlanMaker {
       RETURN_IF_ERROR((this->*step)());
     }
     if (FindLayout(format(), plan_.layout_)->key_ordered) SortShardsByKey();
+    plan_.listing_digest_ = listing().ComputeDigest();
     plan_.ComputeDigest();
     return std::move(plan_);
   }
@@ -340,7 +341,7 @@ absl::StatusOr<Plan> Plan::Make(Listing listing, const PlanOptions& options, con
 
 void Plan::AppendKey(uint64_t position, std::string& out) const {
   if (index_keys_) return AppendIndexKey(position, out);
-  AppendPathKeyOf(order_[position], out);
+  AppendPathKeyOf(row(position), out);
 }
 
 void Plan::AppendPathKeyOf(uint32_t row, std::string& out) const {
@@ -363,7 +364,7 @@ ShardSpec Plan::Spec(size_t shard) const {
   std::vector<FieldTotal> totals = {{std::string(kImageField), 0}};
   for (const ListedField& field : listing_.fields) totals.push_back({field.name, 0});
   for (uint64_t i = planned.first; i < planned.first + planned.count; ++i) {
-    const uint64_t row = order_[i], fields = listing_.fields.size();
+    const uint64_t row = this->row(i), fields = listing_.fields.size();
     totals[0].max_bytes += ImageBytes(row);
     for (size_t f = 0; f < fields; ++f) totals[1 + f].max_bytes += listing_.FieldBytes(row, f);
   }
@@ -386,7 +387,7 @@ std::string Plan::DataFile(size_t shard) const {
 
 size_t Plan::KeyBytes(uint64_t position, std::string& scratch) const {
   if (!index_keys_ && portable_key_bytes_ == 0 && key_suffixes_.empty())
-    return RowKeyBytes(listing_, order_[position]);
+    return RowKeyBytes(listing_, row(position));
   scratch.clear();
   AppendKey(position, scratch);
   return scratch.size();
@@ -412,6 +413,31 @@ uint64_t Plan::ImageBytes(uint64_t row) const {
   return shape ? shape->bytes() : listing_.bytes[row];
 }
 
+Digest Plan::times_digest() const {
+  return slices_ ? times_digest_ : TimesDigest(listing_.mtime_ns, listing_.field_mtime_ns);
+}
+
+uint64_t Plan::source_bytes() const {
+  uint64_t bytes = source_bytes_;
+  for (uint64_t row = 0; !slices_ && row < listing_.rows(); ++row)
+    bytes += listing_.SampleBytes(row);
+  return bytes;
+}
+
+Digest Plan::ShardTimes(size_t shard) const {
+  if (slices_) return shard_times_[shard];
+  const PlannedShard& planned = shards_[shard];
+  const size_t fields = listing_.field_mtime_ns.empty() ? 0 : listing_.fields.size();
+  std::vector<int64_t> times, field_times;
+  for (uint64_t p = planned.first; p < planned.first + planned.count; ++p) {
+    const uint64_t row = this->row(p);
+    if (!listing_.mtime_ns.empty()) times.push_back(listing_.mtime_ns[row]);
+    for (size_t f = 0; f < fields; ++f)
+      field_times.push_back(listing_.field_mtime_ns[fields * row + f]);
+  }
+  return TimesDigest(times, field_times);
+}
+
 uint64_t Plan::bound_bytes() const {
   uint64_t sum = 0;
   for (const PlannedShard& shard : shards_) sum = AddSaturating(sum, shard.bound_bytes);
@@ -420,7 +446,7 @@ uint64_t Plan::bound_bytes() const {
 
 void Plan::ComputeDigest() {
   std::string text = absl::StrCat("shardpack plan ", kPlanVersion, "\n", std::string(format_->name),
-                                  "\n", layout_, "\n", listing_.ComputeDigest().ToHex(), "\n");
+                                  "\n", layout_, "\n", listing_digest_.ToHex(), "\n");
   if (format_->library != nullptr) absl::StrAppend(&text, format_->library(), "\n");
   for (const auto& [name, value] : options_.ToMap()) {
     absl::StrAppend(&text, name.size(), ":", name, "=", value.size(), ":", value, "\n");

@@ -8,7 +8,11 @@
 // Words: a *row* is an input's index in the listing; a *position* is its index in the plan's order,
 // across all shards. Rows skipped by the listing or filtered by an option have no position.
 //
-// Lifetime: a plain movable value; owns its listing.
+// A plan that was opened from a file is *sliced*: its rows are in packing order, those of no shard
+// behind them, and may be used after CheckSlice of their shard only. What a plan says of all rows,
+// it knows without them.
+//
+// Lifetime: a plain movable value; owns its listing, or the file that lends it.
 // Thread-safety: const from any thread.
 // Errors: InvalidArgument (exit 2) for options that cannot be met; FailedPrecondition (exit 5) for
 // key collisions, with the list of them; DataLoss (exit 4) when no input is usable.
@@ -19,7 +23,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <span>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "converters/listing/listing.h"
 #include "converters/planning/plan_options.h"
+#include "converters/planning/plan_slices.h"
 #include "formats/core/format.h"
 
 namespace shardpack {
@@ -45,18 +50,36 @@ struct Copy {
   uint32_t row = 0, original = 0;
 };
 
-// Raised whenever equal options and listings would give a different plan or plan file.
+// Raised whenever equal options and listings would give a different plan.
 inline constexpr uint32_t kPlanVersion = 5;
+// The same for the file that holds it.
+inline constexpr uint32_t kPlanFileVersion = 6;
 
 class Plan {
  public:
   static absl::StatusOr<Plan> Make(Listing listing, const PlanOptions& options,
                                    const Format& format);
-  // Reads what ToBytes wrote; DataLoss when damaged; InvalidArgument when made by another version
-  // or for another format. `find_format` looks up a format by name.
-  static absl::StatusOr<Plan> FromBytes(
-      std::string_view bytes, const std::function<const Format*(std::string_view)>& find_format);
+  using FindFormat = std::function<const Format*(std::string_view)>;  // by name
+  // What WriteTo wrote, sliced; DataLoss when damaged, as far as it is read; InvalidArgument when
+  // made by another version or for another format.
+  static absl::StatusOr<Plan> Open(PlanFile file, const FindFormat& find_format);
+  // The same, wholly checked and in memory, with the rows of the listing that was planned.
+  static absl::StatusOr<Plan> FromBytes(std::string_view bytes, const FindFormat& find_format);
+  absl::StatusOr<Plan> Whole() const;
+  // Appends the file piece by piece; the same bytes for equal plans.
+  absl::Status WriteTo(const std::function<absl::Status(std::string_view)>& append) const;
   std::string ToBytes() const;
+
+  // nullptr: not sliced.
+  const PlanSlices* slices() const { return slices_.get(); }
+  // Of the rows of a shard, before they are used: DataLoss when they are damaged. Cheap when
+  // repeated, and where the plan is not sliced.
+  absl::Status CheckSlice(size_t shard) const;
+  absl::Status CheckAllSlices() const;  // with the rows of no shard
+  // They may be used again, but need no memory until then.
+  void DropSlice(size_t shard) const;
+  // The row in the listing that was planned.
+  uint64_t source_row(uint64_t row) const { return source_rows_.empty() ? row : source_rows_[row]; }
 
   const Listing& listing() const { return listing_; }
   const PlanOptions& options() const { return options_; }
@@ -65,10 +88,9 @@ class Plan {
   const std::vector<std::string>& splits() const { return splits_; }
   const std::vector<PlannedShard>& shards() const { return shards_; }
 
-  uint64_t positions() const { return order_.size(); }
-  uint32_t row(uint64_t position) const { return order_[position]; }
-  std::span<const uint32_t> rows(uint64_t first, uint64_t count) const {
-    return std::span(order_).subspan(first, count);
+  uint64_t positions() const { return slices_ ? slices_->shape().positions : order_.size(); }
+  uint32_t row(uint64_t position) const {
+    return slices_ ? static_cast<uint32_t>(position) : order_[position];
   }
   // The position that the sample would have if the format did not require its shards in key order.
   uint64_t unsorted_position(uint64_t position) const {
@@ -107,14 +129,23 @@ class Plan {
   // Covers options, listing, format and the versions of the code that writes bytes; not mtimes and
   // root.
   Digest digest() const { return digest_; }
+  // Those of the listing that was planned: ComputeDigest, TimesDigest, and the bytes of all rows.
+  const Digest& listing_digest() const { return listing_digest_; }
+  Digest times_digest() const;
+  uint64_t source_bytes() const;
+  // Of the modification times of the shard's files.
+  Digest ShardTimes(size_t shard) const;
   // Differences between two plans, one line each, for the user; empty when their digests are equal.
   static std::vector<std::string> Differences(const Plan& was, const Plan& now);
 
  private:
   friend class PlanMaker;
   friend class PlanReader;
+  friend class PlanWriter;
   Plan() = default;
-  void ComputeDigest();
+  void ComputeDigest();  // from listing_digest_
+  absl::Status CheckPart(size_t slice) const;
+  bool RowsFit(size_t slice) const;
   // Size of the row's image, as far as it is known now.
   uint64_t ImageBytes(uint64_t row) const;
   void MeasureKeys();
@@ -127,8 +158,7 @@ class Plan {
   std::vector<std::string> splits_;
   std::vector<PlannedShard> shards_;
   std::vector<uint32_t> order_;
-  std::vector<uint32_t>
-      unsorted_;  // per position: see unsorted_position; empty when both are equal
+  Column<uint32_t> unsorted_;  // per position: see unsorted_position; empty when both are equal
   bool index_keys_ = false;
   size_t portable_key_bytes_ = 0;              // as in KeyPlan
   size_t max_key_bytes_ = 0;                   // upper bound of all keys
@@ -136,7 +166,14 @@ class Plan {
   uint64_t filtered_ = 0;
   std::vector<Skip> skips_;
   std::vector<std::string> notes_;
-  Digest digest_;
+  Digest digest_, listing_digest_;
+  // Of a sliced plan only.
+  std::shared_ptr<const PlanSlices> slices_;
+  Column<uint32_t> source_rows_;
+  std::vector<Digest> shard_times_;
+  std::vector<Copy> copies_;
+  Digest times_digest_;
+  uint64_t source_bytes_ = 0;
 };
 
 }  // namespace shardpack

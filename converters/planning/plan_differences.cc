@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -93,6 +94,16 @@ void CompareFiles(const Listing& was, const Listing& now, std::vector<std::strin
   relabeled.Report("given another class", lines);
 }
 
+// Files are compared in the order of their paths, which a sliced plan does not have. nullptr if its
+// rows are damaged.
+const Listing* SourceListing(const Plan& plan, std::optional<Plan>& whole) {
+  if (plan.slices() == nullptr) return &plan.listing();
+  absl::StatusOr<Plan> read = plan.Whole();
+  if (!read.ok()) return nullptr;
+  whole = *std::move(read);
+  return &whole->listing();
+}
+
 }  // namespace
 
 std::string ClassesDifference(std::span<const std::string> was, std::span<const std::string> now) {
@@ -156,12 +167,15 @@ std::vector<std::string> Plan::Differences(const Plan& was, const Plan& now) {
                                  std::string(now.format().name)));
   }
   const size_t options = lines.size();
-  CompareFiles(was.listing_, now.listing_, lines);
+  std::optional<Plan> was_whole, now_whole;
+  const Listing* const before = SourceListing(was, was_whole);
+  const Listing* const after = SourceListing(now, now_whole);
+  if (before != nullptr && after != nullptr) CompareFiles(*before, *after, lines);
   if (was.listing_.classes != now.listing_.classes) {
     lines.push_back(
         absl::StrCat("source: ", ClassesDifference(was.listing_.classes, now.listing_.classes)));
   }
-  if (lines.size() == options && was.listing_.ComputeDigest() != now.listing_.ComputeDigest()) {
+  if (lines.size() == options && was.listing_digest_ != now.listing_digest_) {
     lines.push_back("source: other files are unusable, or their content changed");
   }
   return lines;

@@ -1,9 +1,12 @@
 // The plan's bytes: every written plan can be read, and nothing else can.
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "converters/planning/plan.h"
 #include "converters/testing/made_up.h"
+#include "converters/testing/rehashed_plan.h"
 #include "formats/io/bytes.h"
 #include "formats/io/hash.h"
 #include "gmock/gmock.h"
@@ -15,6 +18,7 @@ namespace {
 using ::shardpack::testing::FindMadeUpFormat;
 using ::shardpack::testing::MakeListing;
 using ::shardpack::testing::PlainFormat;
+using ::shardpack::testing::RehashedPlan;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -58,15 +62,6 @@ Plan FullPlan() {
   options.source = {{"ext", "jpg,png"}, {"label-from", "dir:0"}};
   options.limit = 4;
   return *Plan::Make(std::move(listing), options, PlainFormat());
-}
-
-// The file with its hash recomputed.
-std::string Rehashed(std::string bytes) {
-  const size_t at = bytes.size() - 16;
-  const Digest digest = Xxh3_128(AsBytes(std::string_view(bytes).substr(0, at)));
-  StoreLittle(bytes.data() + at, digest.low);
-  StoreLittle(bytes.data() + at + 8, digest.high);
-  return bytes;
 }
 
 TEST(PlanFileTest, RoundTrip) {
@@ -127,10 +122,10 @@ TEST(PlanFileTest, EveryTruncationIsRefused) {
         absl::IsDataLoss(Plan::FromBytes(bytes.substr(0, length), &FindMadeUpFormat).status()))
         << length;
     if (length < 32) continue;
-    const std::string cut = Rehashed(bytes.substr(0, length));
+    const std::string cut = RehashedPlan(bytes.substr(0, length));
     ASSERT_TRUE(absl::IsDataLoss(Plan::FromBytes(cut, &FindMadeUpFormat).status())) << length;
   }
-  EXPECT_FALSE(Plan::FromBytes(Rehashed(bytes + "x"), &FindMadeUpFormat).ok());
+  EXPECT_FALSE(Plan::FromBytes(RehashedPlan(bytes + "x"), &FindMadeUpFormat).ok());
 }
 
 // With a correct hash, the parser is the only protection: it must not crash, and what it accepts
@@ -141,7 +136,7 @@ TEST(PlanFileTest, ChangedBytesWithAFittingHashGiveAPlanOrAnError) {
     for (const int value : {0x00, 0x01, 0x02, 0x03, 0x04, 0x7F, 0xFF}) {
       std::string changed = bytes;
       changed[at] = static_cast<char>(value);
-      const auto read = Plan::FromBytes(Rehashed(std::move(changed)), &FindMadeUpFormat);
+      const auto read = Plan::FromBytes(RehashedPlan(std::move(changed)), &FindMadeUpFormat);
       if (!read.ok()) continue;
       std::set<uint32_t> rows;
       for (uint64_t i = 0; i < read->positions(); ++i) {
@@ -183,7 +178,7 @@ TEST(PlanFileTest, ShardsHaveTheNamesThatTheFormatGives) {
     std::string other(shard.name.size(), 'x');
     if (other.size() >= 13) other.replace(0, 13, "manifest.json");
     bytes.replace(at, other.size(), other);
-    EXPECT_TRUE(absl::IsDataLoss(Plan::FromBytes(Rehashed(bytes), &FindMadeUpFormat).status()))
+    EXPECT_TRUE(absl::IsDataLoss(Plan::FromBytes(RehashedPlan(bytes), &FindMadeUpFormat).status()))
         << other;
   }
 }
@@ -194,10 +189,117 @@ TEST(PlanFileTest, OtherVersionsAndFormatsAreNamed) {
       Plan::FromBytes(bytes, [](std::string_view) -> const Format* { return nullptr; });
   EXPECT_TRUE(absl::IsInvalidArgument(unknown.status()));
   EXPECT_THAT(unknown.status().ToString(), HasSubstr("plain-format"));
-  bytes[8] = static_cast<char>(kPlanVersion + 1);
-  const auto newer = Plan::FromBytes(Rehashed(bytes), &FindMadeUpFormat);
+  bytes[8] = static_cast<char>(kPlanFileVersion + 1);
+  const auto newer = Plan::FromBytes(RehashedPlan(bytes), &FindMadeUpFormat);
   EXPECT_TRUE(absl::IsInvalidArgument(newer.status()));
   EXPECT_THAT(newer.status().ToString(), HasSubstr("version"));
+}
+
+// A file of version 5 and older: a head, parts, and a hash of all bytes before it.
+TEST(PlanFileTest, AnOlderFileSaysToMakeANewPlan) {
+  std::string bytes = FullPlan().ToBytes().substr(0, 100);
+  bytes[8] = 5;
+  const Digest digest = Xxh3_128(AsBytes(bytes));
+  bytes.resize(116);
+  StoreLittle(bytes.data() + 100, digest.low);
+  StoreLittle(bytes.data() + 108, digest.high);
+  const auto read = Plan::FromBytes(bytes, &FindMadeUpFormat);
+  EXPECT_TRUE(absl::IsInvalidArgument(read.status())) << read.status();
+  EXPECT_THAT(read.status().ToString(), HasSubstr("version 5"));
+  EXPECT_THAT(read.status().ToString(), HasSubstr("make a new plan"));
+  bytes[50] = static_cast<char>(bytes[50] ^ 1);
+  EXPECT_TRUE(absl::IsDataLoss(Plan::FromBytes(bytes, &FindMadeUpFormat).status()));
+}
+
+std::vector<std::string> SamplesOf(const Plan& plan, size_t shard) {
+  std::vector<std::string> samples;
+  const PlannedShard& planned = plan.shards()[shard];
+  for (uint64_t p = planned.first; p < planned.first + planned.count; ++p) {
+    const uint32_t row = plan.row(p);
+    std::string text = plan.listing().Path(row) + " " + std::to_string(plan.source_row(row)) + " " +
+                       std::to_string(plan.listing().bytes[row]) + " " +
+                       std::to_string(plan.listing().mtime_ns[row]) + " " +
+                       std::to_string(plan.listing().label[row]) + " " +
+                       std::to_string(plan.unsorted_position(p)) + " ";
+    for (size_t f = 0; f < plan.listing().fields.size(); ++f)
+      text += std::to_string(plan.listing().FieldBytes(row, f)) + " ";
+    plan.AppendKey(p, text);
+    samples.push_back(text);
+  }
+  return samples;
+}
+
+TEST(PlanFileTest, ASlicedPlanSaysTheSame) {
+  for (const bool key_ordered : {false, true}) {
+    PlanOptions options;
+    options.samples_per_shard = 7;
+    options.limit = 90;
+    const Plan plan = key_ordered
+                          ? *Plan::Make(MakeListing(100), options, testing::KeyOrderedFormat())
+                          : FullPlan();
+    const std::string bytes = plan.ToBytes();
+    const auto sliced = Plan::Open({nullptr, bytes, ""}, &FindMadeUpFormat);
+    ASSERT_TRUE(sliced.ok()) << sliced.status();
+    EXPECT_EQ(sliced->digest(), plan.digest());
+    EXPECT_EQ(sliced->listing_digest(), plan.listing().ComputeDigest());
+    EXPECT_EQ(sliced->times_digest(), plan.times_digest());
+    EXPECT_EQ(sliced->source_bytes(), plan.source_bytes());
+    EXPECT_EQ(sliced->is_reordered(), plan.is_reordered());
+    EXPECT_EQ(sliced->ToBytes(), bytes);
+    for (size_t n = 0; n < plan.shards().size(); ++n) {
+      ASSERT_TRUE(sliced->CheckSlice(n).ok()) << sliced->CheckSlice(n);
+      EXPECT_EQ(SamplesOf(*sliced, n), SamplesOf(plan, n));
+      EXPECT_EQ(sliced->ShardTimes(n), plan.ShardTimes(n));
+      EXPECT_EQ(sliced->Spec(n).longest_key_bytes, plan.Spec(n).longest_key_bytes);
+    }
+    ASSERT_TRUE(sliced->CheckAllSlices().ok());
+    for (size_t i = 0; i < plan.listing().skips.size(); ++i) {
+      const Skip &was = plan.listing().skips[i], &is = sliced->listing().skips[i];
+      EXPECT_EQ(sliced->source_row(is.row), was.row);
+      EXPECT_EQ(sliced->listing().Path(is.row), plan.listing().Path(was.row));
+    }
+  }
+}
+
+TEST(PlanFileTest, DroppedCopiesAreKnownWithoutTheRows) {
+  Listing listing = MakeListing(20);
+  listing.images.resize(20);
+  listing.bytes.assign(20, 1000);
+  for (uint64_t row = 0; row < 20; ++row) listing.content_hash.push_back(row / 2);
+  PlanOptions options;
+  options.dedupe = Dedupe::kDrop;
+  options.shards = 3;
+  const Plan plan = *Plan::Make(std::move(listing), options, PlainFormat());
+  const std::string bytes = plan.ToBytes();
+  const Plan sliced = *Plan::Open({nullptr, bytes, ""}, &FindMadeUpFormat);
+  const std::vector<Copy> was = plan.DroppedCopies(), is = sliced.DroppedCopies();
+  ASSERT_EQ(was.size(), 10u);
+  ASSERT_EQ(is.size(), was.size());
+  for (size_t i = 0; i < was.size(); ++i) {
+    EXPECT_EQ(sliced.listing().Path(is[i].row), plan.listing().Path(was[i].row));
+    EXPECT_EQ(sliced.listing().Path(is[i].original), plan.listing().Path(was[i].original));
+  }
+}
+
+// A worker answers for the rows of its shards, and names those that are damaged.
+TEST(PlanFileTest, ADamagedSliceIsNamedAndOthersStand) {
+  PlanOptions options;
+  options.shards = 5;
+  const Plan plan = *Plan::Make(MakeListing(100), options, PlainFormat());
+  std::string bytes = plan.ToBytes();
+  const uint64_t bytes_column = Plan::Open({nullptr, bytes, ""}, &FindMadeUpFormat)
+                                    ->slices()
+                                    ->All(PlanColumn::kBytes)
+                                    .data() -
+                                bytes.data();
+  bytes[bytes_column + 8 * 45] = static_cast<char>(bytes[bytes_column + 8 * 45] ^ 1);
+  const auto sliced = Plan::Open({nullptr, bytes, ""}, &FindMadeUpFormat);
+  ASSERT_TRUE(sliced.ok()) << sliced.status();
+  for (const size_t n : {0, 1, 3, 4}) EXPECT_TRUE(sliced->CheckSlice(n).ok()) << n;
+  const absl::Status damaged = sliced->CheckSlice(2);
+  EXPECT_TRUE(absl::IsDataLoss(damaged));
+  EXPECT_THAT(damaged.ToString(), HasSubstr("shard 2 (" + plan.shards()[2].name + ")"));
+  EXPECT_TRUE(absl::IsDataLoss(sliced->Whole().status()));
 }
 
 }  // namespace

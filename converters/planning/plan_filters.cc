@@ -147,6 +147,7 @@ void FilterCopies(const Listing& listing, const PlanOptions& options, FilteredRo
 }
 
 std::vector<Copy> Plan::DroppedCopies() const {
+  if (slices_) return copies_;
   if (options_.dedupe != Dedupe::kDrop) return {};
   FilteredRows rows = UsableRows(listing_);
   auto skip = skips_.begin();

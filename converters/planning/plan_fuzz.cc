@@ -7,8 +7,7 @@
 
 #include "converters/planning/plan.h"
 #include "converters/testing/made_up.h"
-#include "formats/io/bytes.h"
-#include "formats/io/hash.h"
+#include "converters/testing/rehashed_plan.h"
 
 namespace {
 
@@ -34,11 +33,18 @@ const std::string& Seed(bool suffixes) {
 }
 
 void Run(std::string bytes) {
-  if (bytes.size() >= 32) {
-    const size_t at = bytes.size() - 16;
-    const Digest digest = Xxh3_128(AsBytes(std::string_view(bytes).substr(0, at)));
-    StoreLittle(bytes.data() + at, digest.low);
-    StoreLittle(bytes.data() + at + 8, digest.high);
+  bytes = testing::RehashedPlan(std::move(bytes));
+  const auto sliced = Plan::Open({nullptr, bytes, ""}, &testing::FindMadeUpFormat);
+  for (size_t n = 0; sliced.ok() && n < sliced->shards().size(); ++n) {
+    if (!sliced->CheckSlice(n).ok()) continue;
+    std::string text;
+    const PlannedShard& shard = sliced->shards()[n];
+    Check(!sliced->Spec(n).split.empty());
+    for (uint64_t i = shard.first; i < shard.first + shard.count; ++i) {
+      Check(sliced->source_row(sliced->row(i)) < sliced->listing().rows());
+      sliced->AppendKey(i, text);
+      sliced->listing().AppendPath(sliced->row(i), text);
+    }
   }
   const auto plan = Plan::FromBytes(bytes, &testing::FindMadeUpFormat);
   if (!plan.ok()) return;

@@ -366,7 +366,7 @@ TEST(PlanTest, TheDigestCoversWhatChangesBytes) {
     expect_new(MakePlan(std::move(listing)), line);
   };
   with_listing(__LINE__, [](Listing& l) { ++l.bytes[7]; });
-  with_listing(__LINE__, [](Listing& l) { l.names[0] = 'x'; });
+  with_listing(__LINE__, [](Listing& l) { l.names.own()[0] = 'x'; });
   with_listing(__LINE__, [](Listing& l) { l.folders[0] = "class"; });
   with_listing(__LINE__, [](Listing& l) { l.label[7] = 3 - l.label[7]; });
   with_listing(__LINE__, [](Listing& l) { l.classes[0] = "x"; });

@@ -43,7 +43,10 @@ class Publisher {
       : plan_(plan), results_(results), out_(out) {}
 
   absl::StatusOr<Manifest> Make(const CommitOptions& options) {
-    const std::vector<Skip> skips = AllSkips(plan_, results_);
+    ASSIGN_OR_RETURN(const std::vector<Skip> skips, AllSkips(plan_, results_));
+    // Record order and copies are of all rows.
+    const bool all_rows = plan_.is_reordered() || plan_.options().dedupe == Dedupe::kDrop;
+    if (all_rows) RETURN_IF_ERROR(plan_.CheckAllSlices());
     manifest_.counts = CountAll(plan_, results_, skips);
     absl::Status status = CheckSkips(plan_, results_, manifest_.counts, skips, options, out_);
     if (!status.ok()) return status;
@@ -83,11 +86,10 @@ class Publisher {
     manifest_.options_digest = Xxh3_128(AsBytes(canonical));
     manifest_.plan_digest = plan_.digest();
     manifest_.source_root = listing.root;
-    manifest_.source_times = TimesDigest(listing.mtime_ns, listing.field_mtime_ns).ToHex();
+    manifest_.source_times = plan_.times_digest().ToHex();
     manifest_.source_files = listing.rows();
-    for (uint64_t row = 0; row < listing.rows(); ++row)
-      manifest_.source_bytes += listing.SampleBytes(row);
-    manifest_.listing_digest = listing.ComputeDigest();
+    manifest_.source_bytes = plan_.source_bytes();
+    manifest_.listing_digest = plan_.listing_digest();
     manifest_.classes = listing.classes;
     for (const ShardResult& result : results_) {
       const std::string& split = plan_.splits()[plan_.shards()[result.shard].split];
@@ -219,12 +221,34 @@ std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
   return text;
 }
 
-std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results) {
+absl::StatusOr<std::vector<Skip>> AllSkips(const Plan& plan, std::span<const ShardResult> results) {
   std::vector<Skip> skips = plan.listing().skips;
   skips.insert(skips.end(), plan.skips().begin(), plan.skips().end());
-  for (const ShardResult& result : results)
-    skips.insert(skips.end(), result.skips.begin(), result.skips.end());
-  std::sort(skips.begin(), skips.end(), [](const Skip& a, const Skip& b) { return a.row < b.row; });
+  if (!skips.empty()) RETURN_IF_ERROR(plan.CheckSlice(plan.shards().size()));
+  for (const ShardResult& result : results) {
+    if (result.skips.empty()) continue;
+    const PlannedShard& shard = plan.shards()[result.shard];
+    RETURN_IF_ERROR(plan.CheckSlice(result.shard));
+    std::map<uint64_t, uint64_t> rows;
+    for (const Skip& skip : result.skips) rows[skip.row] = 0;
+    size_t found = 0;
+    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
+      const auto row = rows.find(plan.source_row(plan.row(p)));
+      if (row == rows.end()) continue;
+      row->second = plan.row(p);
+      ++found;
+    }
+    if (found < rows.size()) {
+      return absl::DataLossError(absl::StrCat("the journal ", EscapeForTerminal(result.journal),
+                                              " has skipped inputs of shard ", result.shard,
+                                              " that the plan does not have in it"));
+    }
+    for (const Skip& skip : result.skips)
+      skips.push_back({rows[skip.row], skip.reason, skip.detail});
+  }
+  std::sort(skips.begin(), skips.end(), [&](const Skip& a, const Skip& b) {
+    return plan.source_row(a.row) < plan.source_row(b.row);
+  });
   return skips;
 }
 

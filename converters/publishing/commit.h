@@ -35,8 +35,9 @@ struct CommitOptions {
   bool plan_is_given = false;  // it was made earlier, and does not change with the source
 };
 
-// All skips of a run, by row: those of the listing, the plan and the shards.
-std::vector<Skip> AllSkips(const Plan& plan, std::span<const ShardResult> results);
+// All skips of a run, in the order of Plan::source_row: those of the listing, the plan and the
+// shards.
+absl::StatusOr<std::vector<Skip>> AllSkips(const Plan& plan, std::span<const ShardResult> results);
 
 // The text of skipped.jsonl: the lost inputs (`skips`, by row), and the copies left out on request,
 // which count as filtered.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <limits>
 #include <map>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -100,13 +102,98 @@ std::string ToJournalLine(const ShardResult& result) {
   return absl::StrCat(text, std::string(kChecksum), checksum, "\"}\n");
 }
 
-bool ParseJournalLine(std::string_view line, ShardResult* result) {
+namespace {
+
+// Reads the parts that name a shard's files, in the order in which ToJournalLine writes them,
+// without building a tree of the rest. False: the line may yet be one.
+class FilesOfLine {
+ public:
+  explicit FilesOfLine(std::string_view text) : left_(text) {}
+
+  bool Read(ShardResult& into) {
+    // Facts, which come first, quote nothing.
+    const size_t files = left_.find(",\"file\":{");
+    if (files == std::string_view::npos) return false;
+    left_.remove_prefix(files);
+    ReadFile(",\"file\":{\"bytes\":", into.file);
+    ReadFile(",\"index\":{\"bytes\":", into.index);
+    into.pending = Skip(",\"pending\":true");
+    if (Skip(",\"plan\":\"")) into.plan = Hex();
+    Expect(",\"records\":");
+    into.records = Number();
+    Expect(",\"sha256\":\"");
+    (void)Text();
+    Expect(",\"shard\":");
+    const uint64_t shard = Number();
+    into.shard = static_cast<uint32_t>(shard);
+    Expect(",\"skips\":[");
+    // Quotes inside of texts are escaped.
+    const size_t times = left_.rfind(",\"times\":\"");
+    if (ok_ && times != std::string_view::npos) {
+      left_.remove_prefix(times);
+      Expect(",\"times\":\"");
+      into.times = Hex();
+    }
+    return ok_ && shard <= std::numeric_limits<uint32_t>::max();
+  }
+
+ private:
+  bool Skip(std::string_view known) {
+    if (!left_.starts_with(known)) return false;
+    left_.remove_prefix(known.size());
+    return true;
+  }
+  void Expect(std::string_view known) { ok_ = ok_ && Skip(known); }
+  uint64_t Number() {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(left_.data(), left_.data() + left_.size(), number);
+    ok_ = ok_ && error == std::errc();
+    if (ok_) left_.remove_prefix(static_cast<size_t>(end - left_.data()));
+    return number;
+  }
+  // Up to the next quote; a text with escapes is left to the whole parser.
+  std::string_view Text() {
+    const size_t end = left_.find('"');
+    ok_ = ok_ && end != std::string_view::npos;
+    const std::string_view text = ok_ ? left_.substr(0, end) : std::string_view();
+    ok_ = ok_ && text.find('\\') == std::string_view::npos;
+    if (ok_) left_.remove_prefix(end + 1);
+    return text;
+  }
+  Digest Hex() {
+    const std::optional<Digest> digest = ParseDigest(Text());
+    ok_ = ok_ && digest;
+    return digest.value_or(Digest{});
+  }
+  void ReadFile(std::string_view begin, FileEntry& into) {
+    Expect(begin);
+    into.bytes = Number();
+    Expect(",\"name\":\"");
+    into.name = std::string(Text());
+    Expect(",\"xxh3_128\":\"");
+    into.xxh3_128 = Hex();
+    Expect("}");
+  }
+
+  std::string_view left_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+bool ParseJournalLine(std::string_view line, ShardResult* result, JournalParts parts) {
   const size_t cut = line.rfind(kChecksum);
   if (cut == std::string_view::npos) return false;
   const std::string_view rest = line.substr(cut + kChecksum.size());
   if (rest.size() != 34 || !rest.ends_with("\"}")) return false;
   const std::optional<Digest> checksum = ParseDigest(rest.substr(0, 32));
   if (!checksum || *checksum != Xxh3_128(AsBytes(line.substr(0, cut)))) return false;
+  ShardResult files;
+  const bool brief = FilesOfLine(line.substr(0, cut)).Read(files);
+  if (brief && (files.pending || parts == JournalParts::kFiles)) {  // a pending line has no others
+    *result = std::move(files);
+    return true;
+  }
   try {
     const json value = json::parse(std::string(line.substr(0, cut)) + "}");
     ShardResult parsed;
@@ -213,12 +300,19 @@ absl::Status Journal::AppendPending(const ShardResult& result) {
   return file_.Write(std::array{AsBytes(line)});
 }
 
-absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder_));
+absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew(const std::set<std::string>* only) {
+  std::vector<std::string> names;
+  if (only != nullptr) {
+    names.assign(only->begin(), only->end());
+  } else {
+    ASSIGN_OR_RETURN(names, ListFolder(folder_));
+  }
   std::vector<ShardResult> results;
   for (const std::string& name : names) {
     if (!IsJournalName(name) || name == except_) continue;
-    ASSIGN_OR_RETURN(File file, File::OpenRead(absl::StrCat(folder_, "/", name)));
+    absl::StatusOr<File> opened = File::OpenRead(absl::StrCat(folder_, "/", name));
+    if (only != nullptr && absl::IsNotFound(opened.status())) continue;
+    ASSIGN_OR_RETURN(const File file, std::move(opened));
     struct stat facts;
     if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("look at", file.path(), errno);
     if (!S_ISREG(facts.st_mode)) {
@@ -240,7 +334,7 @@ absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
     for (size_t end; (end = rest.find('\n')) != std::string_view::npos;
          rest.remove_prefix(end + 1), done += end + 1) {
       ShardResult result;
-      if (!ParseJournalLine(rest.substr(0, end), &result)) continue;
+      if (!ParseJournalLine(rest.substr(0, end), &result, parts_)) continue;
       result.journal = name;
       (result.pending ? pending_ : results).push_back(std::move(result));
     }
@@ -248,18 +342,25 @@ absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew() {
   return results;
 }
 
-absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder) {
-  ASSIGN_OR_RETURN(std::vector<ShardResult> lines, JournalReader(pack_folder).ReadNew());
+absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder,
+                                                      const std::set<std::string>* only,
+                                                      JournalParts parts) {
+  ASSIGN_OR_RETURN(std::vector<ShardResult> lines,
+                   JournalReader(pack_folder, "", parts).ReadNew(only));
   const auto what = [](const ShardResult& line) {
-    const Digest none, plan = line.plan.value_or(none), times = line.times.value_or(none);
-    return std::tuple(line.shard, line.file.xxh3_128.ToHex(), line.index.xxh3_128.ToHex(),
-                      plan.ToHex(), times.ToHex());
+    const Digest none;
+    return std::tuple(line.shard, line.file.xxh3_128, line.index.xxh3_128, line.plan.value_or(none),
+                      line.times.value_or(none));
   };
-  std::map<decltype(what(ShardResult{})), ShardResult> last;
-  for (ShardResult& line : lines) last[what(line)] = std::move(line);
+  std::stable_sort(lines.begin(), lines.end(),
+                   [&](const ShardResult& a, const ShardResult& b) { return what(a) < what(b); });
   std::vector<ShardResult> results;
-  results.reserve(last.size());
-  for (auto& [unused, result] : last) results.push_back(std::move(result));
+  results.reserve(lines.size());
+  for (ShardResult& line : lines) {
+    const bool again = !results.empty() && what(results.back()) == what(line);
+    if (again) results.pop_back();
+    results.push_back(std::move(line));
+  }
   return results;
 }
 

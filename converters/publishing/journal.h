@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,11 +39,11 @@ struct ShardResult {
   FileEntry file;      // the shard
   FileEntry index;
   uint64_t records = 0;
-  std::string sha256;  // empty unless asked for
-  std::vector<Skip> skips;
+  std::string sha256;                         // empty unless asked for
+  std::vector<Skip> skips;                    // by Plan::source_row
   DatasetFacts facts;                         // of this shard alone
   std::optional<Digest> plan = std::nullopt;  // missing in lines of older versions
-  // ShardTimes of the files that it was built from; missing in lines of older versions.
+  // Plan::ShardTimes of the files that it was built from; missing in lines of older versions.
   std::optional<Digest> times = std::nullopt;
   std::string journal = {};  // name of the file that it was read from; not in the line
   bool pending = false;      // about to be published, not finished
@@ -55,8 +56,11 @@ void AddImageFacts(const ImageInfo& image, uint64_t bytes, DatasetFacts& into);
 void MergeFacts(const DatasetFacts& from, DatasetFacts& into);
 
 std::string ToJournalLine(const ShardResult& result);  // with the line end
+// How much of a line is read: kFiles leaves `sha256`, `skips` and `facts` empty, and is faster.
+enum class JournalParts : uint8_t { kAll, kFiles };
 // False for anything that ToJournalLine has not written.
-bool ParseJournalLine(std::string_view line, ShardResult* result);
+bool ParseJournalLine(std::string_view line, ShardResult* result,
+                      JournalParts parts = JournalParts::kAll);
 // Whether a file that begins with this text can be a journal: each line is one or the beginning of
 // one, or there are none yet. A file with a journal's name may belong to another program.
 bool IsJournalText(std::string_view text);
@@ -85,21 +89,27 @@ class Journal {
 class JournalReader {
  public:
   // `except`: name of a journal to ignore.
-  explicit JournalReader(std::string pack_folder, std::string except = "")
-      : folder_(std::move(pack_folder)), except_(std::move(except)) {}
-  absl::StatusOr<std::vector<ShardResult>> ReadNew();
+  explicit JournalReader(std::string pack_folder, std::string except = "",
+                         JournalParts parts = JournalParts::kAll)
+      : folder_(std::move(pack_folder)), except_(std::move(except)), parts_(parts) {}
+  // `only`: the names of the journals to read, of which some may not exist; null = all.
+  absl::StatusOr<std::vector<ShardResult>> ReadNew(const std::set<std::string>* only = nullptr);
   // Pending lines found by all calls so far; the calls do not return these.
   const std::vector<ShardResult>& pending() const { return pending_; }
 
  private:
   std::string folder_, except_;
+  JournalParts parts_;
   std::vector<ShardResult> pending_;
   std::map<std::string, uint64_t> read_;  // file -> bytes up to the last whole line
 };
 
 // The last of equal lines from all journals in the folder, sorted by shard. A shard has several
 // lines if runs wrote it with other bytes or for another plan.
-absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder);
+// `only`: see JournalReader.
+absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder,
+                                                      const std::set<std::string>* only = nullptr,
+                                                      JournalParts parts = JournalParts::kAll);
 
 }  // namespace shardpack
 

@@ -82,9 +82,10 @@ absl::Status OutputDir::PlanDiffers(const std::string& out,
       out, absl::StrCat("was made with another plan:\n  ", absl::StrJoin(differences, "\n  ")));
 }
 
-absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
-  absl::StatusOr<std::string> bytes = ReadWholeFile(out + "/.pack/plan", kMaxPlanBytes);
-  if (absl::IsNotFound(bytes.status())) {
+absl::StatusOr<Plan> OutputDir::OpenPlan(const std::string& out,
+                                         const Plan::FindFormat& find_format) {
+  const absl::StatusOr<PlanFile> file = MapPlan(out + "/.pack/plan");
+  if (absl::IsNotFound(file.status())) {
     const absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(out + "/.pack");
     if (lines.ok() && !lines->empty()) {
       return absl::DataLossError(
@@ -98,7 +99,9 @@ absl::StatusOr<std::string> OutputDir::ReadPlanBytes(const std::string& out) {
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(out), " holds no unfinished build (no .pack/plan)"));
   }
-  return bytes;
+  if (!file.ok()) return file.status();
+  absl::StatusOr<Plan> plan = Plan::Open(*file, find_format);
+  return plan.ok() ? std::move(plan) : DamagedPlan(out, plan.status());
 }
 
 absl::Status OutputDir::DamagedPlan(const std::string& out, const absl::Status& why) {
@@ -241,7 +244,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
 absl::Status OutputDir::CheckPublished(const Plan& plan, const Manifest& manifest, IoPool& pool) {
   if (manifest.plan_digest != plan.digest()) {
     std::vector<std::string> lines = DifferencesFrom(path_, manifest, plan);
-    if (manifest.listing_digest != plan.listing().ComputeDigest()) {
+    if (manifest.listing_digest != plan.listing_digest()) {
       lines.push_back(
           "names, sizes and classes of the inputs are part of the plan: all inputs are packed "
           "again, not those alone that have changed (pack repair puts back what was packed, and "
@@ -478,10 +481,10 @@ absl::Status OutputDir::Lock() {
 
 // With --overwrite, this run cannot use what an earlier run began beside OUT with another plan.
 absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
-  const absl::StatusOr<std::string> bytes = ReadWholeFile(PathOf(kPlanName), kMaxPlanBytes);
-  if (absl::IsNotFound(bytes.status())) return absl::OkStatus();
-  if (!bytes.ok()) return bytes.status();
-  const absl::StatusOr<Plan> was = Plan::FromBytes(*bytes, [&](std::string_view name) {
+  const absl::StatusOr<PlanFile> file = MapPlan(PathOf(kPlanName));
+  if (absl::IsNotFound(file.status())) return absl::OkStatus();
+  if (!file.ok()) return file.status();
+  const absl::StatusOr<Plan> was = Plan::Open(*file, [&](std::string_view name) {
     return name == plan.format().name ? &plan.format() : nullptr;
   });
   if (was.ok() && was->digest() == plan.digest()) return absl::OkStatus();

@@ -50,10 +50,8 @@ class OutputDir {
   // Opens or creates OUT for this plan and verifies (on `pool`) what other runs have left.
   static absl::StatusOr<OutputDir> Open(const std::string& out, const Plan& plan,
                                         const OutputOptions& options, IoPool& pool);
-  // The plan that OUT/.pack holds, for `pack commit`.
-  static absl::StatusOr<std::string> ReadPlanBytes(const std::string& out);
-  // Turns an error of reading the plan into one with advice.
-  static absl::Status DamagedPlan(const std::string& out, const absl::Status& why);
+  // The plan that OUT/.pack holds, sliced; InvalidArgument if it holds none.
+  static absl::StatusOr<Plan> OpenPlan(const std::string& out, const Plan::FindFormat& find_format);
   // The same for a manifest that is damaged; other errors are returned as they are.
   static absl::Status DamagedManifest(const std::string& out, const absl::Status& why);
   // Whether an interrupted run can be continued in OUT.
@@ -142,9 +140,9 @@ class OutputDir {
     bool operator==(const Seen&) const = default;
   };
 
-  static constexpr uint64_t kMaxPlanBytes = uint64_t{64} << 30;
-
   OutputDir() = default;
+  // Turns an error of reading the plan into one with advice.
+  static absl::Status DamagedPlan(const std::string& out, const absl::Status& why);
   static absl::Status Conflict(const std::string& path, const std::string& why);
   static absl::Status PlanDiffers(const std::string& out,
                                   const std::vector<std::string>& differences);
@@ -166,13 +164,18 @@ class OutputDir {
   bool Reads() const;
   absl::Status Place(StagedFile& staged, const std::string& name) const;
   bool WasThere(const std::string& name) const;
+  absl::Status ReplaceAlone(const std::string& staged, const std::string& name) const;
   absl::Status OtherBytes(const std::string& name, const FileEntry& mine) const;
   absl::Status IndexPlan(const Plan& plan, std::optional<Plan>* was);
   absl::Status CheckJournals(const Plan& plan);
+  absl::StatusOr<std::optional<std::set<std::string>>> JournalsToRead() const;
   absl::Status ClaimNames(const Plan& plan) const;
   absl::Status DiscardOtherPlan(const Plan& plan);
   absl::Status OrOverwrite(const absl::Status& status) const;
   absl::Status Replace(std::string_view name, std::string_view bytes) const;
+  absl::Status PublishPlan(const Plan& plan) const;
+  absl::Status ReplacePlan(const Plan& plan) const;
+  absl::StatusOr<std::unique_ptr<StagedFile>> StagePlan(const Plan& plan) const;
   absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
   void Follow(const std::string& own_journal);
   absl::Status FindFinished(const Plan& plan, const std::optional<Plan>& was, IoPool& pool);

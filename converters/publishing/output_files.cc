@@ -1,12 +1,16 @@
 // OutputDir, third part: puts files into the folder, and ends a commit.
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/exchange.h"
@@ -26,6 +30,10 @@ namespace shardpack {
 namespace {
 
 constexpr char kOfTheRun[] = "of-the-run";  // in the stage
+constexpr int kLockTries = 100;
+constexpr std::chrono::milliseconds kLockPause{20};
+// Copying more than this would keep a worker from its first shard.
+constexpr uint64_t kMaxCopiedPlanBytes = uint64_t{16} << 20;
 
 }  // namespace
 
@@ -33,6 +41,35 @@ constexpr char kOfTheRun[] = "of-the-run";  // in the stage
 absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view bytes) const {
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
   return Place(*staged, name);
+}
+
+absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StagePlan(const Plan& plan) const {
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage(kOfTheRun));
+  RETURN_IF_ERROR(
+      plan.WriteTo([&](std::string_view part) { return staged->Append(AsBytes(part)); }));
+  RETURN_IF_ERROR(options_.fsync ? staged->SyncData() : staged->Flush());
+  return staged;
+}
+
+// A large plan gets a second name where it can, so that the first worker need not copy it before it
+// builds.
+absl::Status OutputDir::PublishPlan(const Plan& plan) const {
+  const PlanSlices* const slices = plan.slices();
+  if (slices != nullptr && slices->file().bytes.size() > kMaxCopiedPlanBytes) {
+    const std::string name = PathOf(kPlanName);
+    if (::linkat(AT_FDCWD, slices->file().path.c_str(), AT_FDCWD, name.c_str(),
+                 AT_SYMLINK_FOLLOW) == 0)
+      return absl::OkStatus();
+    if (errno == EEXIST) return IoStatus("link", name, errno);
+  }
+  RETURN_IF_ERROR(plan.CheckAllSlices());  // nobody else shall have a damaged one
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StagePlan(plan));
+  return Place(*staged, std::string(kPlanName));
+}
+
+absl::Status OutputDir::ReplacePlan(const Plan& plan) const {
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StagePlan(plan));
+  return folder_->Replace(stage_->NameOf(kOfTheRun), kPlanName);
 }
 
 absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::Stage(const std::string& name) const {
@@ -94,6 +131,25 @@ absl::Status OutputDir::CheckMayPublish(const FileEntry& entry) const {
   return same ? absl::OkStatus() : OtherBytes(entry.name, entry);
 }
 
+// A commit that has read the file must not publish it meanwhile; where the file system has no
+// locks, it looks once more before that.
+absl::Status OutputDir::ReplaceAlone(const std::string& staged, const std::string& name) const {
+  absl::StatusOr<File> lock = LockPackFolder(path_, /*needed=*/false);
+  for (int tries = 1; tries < kLockTries && absl::IsFailedPrecondition(lock.status()); ++tries) {
+    std::this_thread::sleep_for(kLockPause);  // another worker that replaces, or a commit
+    lock = LockPackFolder(path_, /*needed=*/false);
+  }
+  ASSIGN_OR_RETURN(const bool published, Exists(PathOf(kManifestName)));
+  if (published) return Conflict(path_, "was published by another run just now");
+  if (absl::IsFailedPrecondition(lock.status())) {
+    return absl::UnavailableError(absl::StrCat(EscapeForTerminal(path_),
+                                               " is being published, and ", EscapeForTerminal(name),
+                                               " cannot be replaced meanwhile; run again"));
+  }
+  if (!lock.ok()) return lock.status();
+  return folder_->Replace(staged, name);
+}
+
 absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) const {
   const size_t slash = entry.name.find('/');
   const std::string folder = PathOf(entry.name.substr(0, slash));
@@ -110,7 +166,13 @@ absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) cons
     }
     if (!same && options_.shares() && !WasThere(entry.name)) return OtherBytes(entry.name, entry);
     if (!same) RETURN_IF_ERROR(CheckMayReplace(entry.name));
-    status = same ? absl::OkStatus() : folder_->Replace(staged_name, entry.name);
+    if (!same && options_.shares()) {
+      status = ReplaceAlone(staged_name, entry.name);
+    } else if (!same) {
+      status = folder_->Replace(staged_name, entry.name);
+    } else {
+      status = absl::OkStatus();
+    }
   }
   if (status.ok() && slash != std::string::npos && options_.fsync) status = SyncDirectory(folder);
   return status;
@@ -146,7 +208,7 @@ absl::Status OutputDir::CheckMayReplace(const std::string& name) const {
                   "move it away and run again");
 }
 
-// A worker for which shards were named locks nothing.
+// Where the file system has no locks, a worker for which shards were named may have replaced them.
 absl::Status OutputDir::CheckFinishedUnchanged() const {
   for (const ShardResult& result : finished_) {
     for (const FileEntry* file : {&result.file, &result.index}) {
@@ -208,8 +270,7 @@ absl::Status OutputDir::Replace(std::string_view name, std::string_view bytes) c
 
 absl::StatusOr<Manifest> OutputDir::TakeSourceTimes(const Plan& plan) {
   ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(path_));
-  const std::string times =
-      TimesDigest(plan.listing().mtime_ns, plan.listing().field_mtime_ns).ToHex();
+  const std::string times = plan.times_digest().ToHex();
   if (manifest.source_times == times && manifest.source_root == plan.listing().root)
     return manifest;
   // A kill leaves `.pack` beside a complete dataset; the next run removes it.

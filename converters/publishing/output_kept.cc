@@ -22,6 +22,8 @@
 namespace shardpack {
 namespace {
 
+constexpr uint64_t kWhollyReadPlanBytes = uint64_t{16} << 20;
+
 // Every name that a build of the plan may give a file, except those that a commit adds.
 std::string MadeNames(const Plan& plan) {
   std::set<std::string> names;
@@ -48,24 +50,29 @@ void OutputDir::Follow(const std::string& own_journal) {
 
 absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
   const std::string path = PathOf(kPlanName);
-  absl::StatusOr<std::string> bytes = ReadWholeFile(path, kMaxPlanBytes);
-  if (absl::IsNotFound(bytes.status())) {
+  absl::StatusOr<PlanFile> file = MapPlan(path);
+  if (absl::IsNotFound(file.status())) {
     absl::Status status = CheckJournals(plan);
-    if (status.ok()) status = PublishOnce(std::string(kPlanName), plan.ToBytes());
+    if (status.ok()) status = PublishPlan(plan);
     if (status.ok() && options_.fsync) status = SyncDirectory(PathOf(kPackFolder));
     if (status.ok()) return ClaimNames(plan);
     if (!absl::IsAlreadyExists(status)) return status;
-    bytes = ReadWholeFile(path, kMaxPlanBytes);  // another worker was first
+    file = MapPlan(path);  // another worker was first
   }
-  if (!bytes.ok()) return bytes.status();
+  if (!file.ok()) return file.status();
   std::string other_format;
-  absl::StatusOr<Plan> read = Plan::FromBytes(*bytes, [&](std::string_view name) {
+  absl::StatusOr<Plan> read = Plan::Open(*file, [&](std::string_view name) {
     if (name != plan.format().name) other_format = name;
     return other_format.empty() ? &plan.format() : nullptr;
   });
+  // A worker that reads a large one leaves what others build from to them.
+  const bool reads_all = !options_.worker || file->bytes.size() <= kWhollyReadPlanBytes;
+  if (read.ok() && reads_all && !options_.only_commit) {
+    if (const absl::Status whole = read->CheckAllSlices(); !whole.ok()) read = whole;
+  }
   if (absl::IsDataLoss(read.status())) {  // the journals know the plan of their shards
     absl::Status status = CheckJournals(plan);
-    if (status.ok()) status = Replace(kPlanName, plan.ToBytes());
+    if (status.ok()) status = ReplacePlan(plan);
     return status.ok() ? ClaimNames(plan) : status;
   }
   if (!other_format.empty()) {
@@ -106,7 +113,8 @@ absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
   if (path_ != out_) return absl::OkStatus();
   for (const uint32_t n : wanted_) {
     if (!options_.worker && journalled_.contains(n)) continue;
-    if (const std::optional<uint32_t> row = FirstChangedRow(was, now, n)) {
+    ASSIGN_OR_RETURN(const std::optional<uint32_t> row, FirstChangedRow(was, now, n));
+    if (row) {
       return OrOverwrite(
           Conflict(now.listing().Path(*row), "was changed since the interrupted run began"));
     }
@@ -122,21 +130,44 @@ absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
   std::set<uint32_t> done;
   for (const ShardResult& result : finished_) done.insert(result.shard);
   for (size_t n = 0; n < now.shards().size(); ++n) {
-    if (!FirstChangedRow(was, now, n)) continue;
+    if (was.ShardTimes(n) == now.ShardTimes(n)) continue;
     differ = true;
     const auto shard = static_cast<uint32_t>(n);
     if (!journalled_.contains(shard) || done.contains(shard)) continue;
     RETURN_IF_ERROR(folder_->RemoveFile(IndexName(now.shards()[n].name)));
   }
-  return differ ? Replace(kPlanName, now.ToBytes()) : absl::OkStatus();
+  return differ ? ReplacePlan(now) : absl::OkStatus();
+}
+
+// Whoever builds a shard holds a lease of it: a worker for which few shards were named need not
+// read what was journalled of all others. nullopt = all journals.
+absl::StatusOr<std::optional<std::set<std::string>>> OutputDir::JournalsToRead() const {
+  constexpr size_t kFew = 100;
+  constexpr uint64_t kMaxOwnerBytes = 256;
+  std::optional<std::set<std::string>> names;
+  if (!options_.shares() || !options_.worker->named || wanted_.size() > kFew) return names;
+  names.emplace({std::string(NameInFolder(kJournalName))});
+  for (const uint32_t shard : wanted_) {
+    for (uint32_t generation = 1;; ++generation) {
+      const absl::StatusOr<std::string> owner =
+          folder_->Read(LeaseName(shard, generation), kMaxOwnerBytes);
+      if (absl::IsNotFound(owner.status())) break;
+      if (!owner.ok()) return owner.status();
+      if (!IsRunName(*owner)) return std::optional<std::set<std::string>>();
+      names->insert(std::string(NameInFolder(WorkersJournal(*owner))));
+    }
+  }
+  return names;
 }
 
 // A shard without a valid line is built again, and replaces the existing one when it is published.
 absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>& was,
                                      IoPool& pool) {
-  ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder)));
+  ASSIGN_OR_RETURN(const auto names, JournalsToRead());
+  const std::set<std::string>* const only = names ? &*names : nullptr;
+  ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder), only));
   RETURN_IF_ERROR(CheckOnePlan(path_, plan, lines));
-  ASSIGN_OR_RETURN(std::set<std::string> noted, NotedFiles(path_));
+  ASSIGN_OR_RETURN(std::set<std::string> noted, NotedFiles(path_, only));
   // Beside OUT, a manifest is that of a run killed before the exchange.
   if (replaces() && PublishedByOther(plan)) noted.insert(std::string(kManifestName));
   for (const std::string& name : noted) {
@@ -158,7 +189,7 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
   // folder, or an empty mount.
   if (!options_.only_commit && Reads()) std::erase_if(finished_, LacksWhatMayBeBack);
   std::erase_if(finished_, [&](const ShardResult& result) {  // lines of older versions
-    return was && !result.times && FirstChangedRow(*was, plan, result.shard);
+    return was && !result.times && was->ShardTimes(result.shard) != plan.ShardTimes(result.shard);
   });
   for (const ShardResult& line : lines) {
     if (line.shard >= wants.size() || !wants[line.shard]) continue;
@@ -210,7 +241,9 @@ bool OutputDir::Reads() const { return !options_.shares() || options_.worker->na
 
 absl::Status OutputDir::FollowOthers(const Plan& plan) const {
   const std::lock_guard lock(followed_->mutex);
-  absl::StatusOr<std::vector<ShardResult>> read = followed_->reader.ReadNew();
+  ASSIGN_OR_RETURN(const auto names, JournalsToRead());
+  absl::StatusOr<std::vector<ShardResult>> read =
+      followed_->reader.ReadNew(names ? &*names : nullptr);
   if (absl::IsNotFound(read.status())) return absl::OkStatus();  // published: .pack is gone
   if (!read.ok()) return read.status();
   for (ShardResult& line : *read) {

@@ -1,6 +1,7 @@
 #include "converters/publishing/pack_names.h"
 
-#include <regex>
+#include <algorithm>
+#include <cctype>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -25,10 +26,25 @@ std::optional<uint32_t> ParseNumber(std::string_view digits) {
 
 }  // namespace
 
+// Read from its end, since a host may have any name of these characters.
 bool IsRunName(std::string_view name) {
-  static const auto& pattern =
-      *new std::regex("[A-Za-z0-9._-]+-([0-9a-f]{8}|unknown)-[0-9]+-[0-9a-f]+");
-  return std::regex_match(name.begin(), name.end(), pattern);
+  constexpr std::string_view kDigits = "0123456789", kHex = "0123456789abcdef";
+  constexpr size_t kBootDigits = 8;
+  const auto last = [&]() {
+    const size_t dash = name.rfind('-');
+    const std::string_view part = dash == name.npos ? std::string_view() : name.substr(dash + 1);
+    name = name.substr(0, dash == name.npos ? 0 : dash);
+    return part;
+  };
+  const auto all_of = [](std::string_view part, std::string_view known) {
+    return !part.empty() && part.find_first_not_of(known) == part.npos;
+  };
+  if (!all_of(last(), kHex) || !all_of(last(), kDigits)) return false;
+  const std::string_view boot = last();
+  if (boot != "unknown" && (boot.size() != kBootDigits || !all_of(boot, kHex))) return false;
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+  });
 }
 
 std::string WorkersJournal(std::string_view run) {
@@ -52,7 +68,11 @@ std::optional<std::pair<uint32_t, uint32_t>> ParseLeaseName(std::string_view nam
   if (dot == std::string_view::npos) return std::nullopt;
   const std::optional<uint32_t> shard = ParseNumber(name.substr(0, dot)),
                                 generation = ParseNumber(name.substr(dot + 1));
-  if (!shard || !generation || NameInFolder(LeaseName(*shard, *generation)) != name)
+  // As LeaseName writes it.
+  constexpr size_t kShardDigits = 6;
+  const std::string_view padded = name.substr(0, dot);
+  if (!shard || !generation || name[dot + 1] == '0' || padded.size() < kShardDigits ||
+      (padded.size() > kShardDigits && padded.front() == '0'))
     return std::nullopt;
   return std::pair(*shard, *generation);
 }

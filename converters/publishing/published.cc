@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "converters/listing/find_skip.h"
@@ -41,9 +42,11 @@ int64_t Nanoseconds(const timespec& time) {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-void AddRows(const Plan& plan, size_t n, std::vector<uint32_t>& rows) {
+absl::Status AddRows(const Plan& plan, size_t n, std::vector<uint32_t>& rows) {
+  RETURN_IF_ERROR(plan.CheckSlice(n));
   const PlannedShard& shard = plan.shards()[n];
   for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) rows.push_back(plan.row(p));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> PublishedAt(const std::string& dataset) {
@@ -58,7 +61,8 @@ using Rows = absl::flat_hash_set<uint64_t>;
 // Rows missing from the dataset because their files were not as planned: changes to these files do
 // not affect it.
 absl::StatusOr<Rows> RowsNotAsPlanned(const std::string& dataset, const Manifest& manifest,
-                                      const Listing& listing) {
+                                      const Plan& plan) {
+  const Listing& listing = plan.listing();
   const bool any = std::any_of(manifest.files.begin(), manifest.files.end(),
                                [](const FileEntry& file) { return file.name == kSkippedName; });
   if (!any) return Rows();
@@ -78,6 +82,7 @@ absl::StatusOr<Rows> RowsNotAsPlanned(const std::string& dataset, const Manifest
     if (reason && path && MayBeBack({0, *reason, ""})) paths.insert(*std::move(path));
   }
   Rows rows;
+  if (!paths.empty()) RETURN_IF_ERROR(plan.CheckAllSlices());
   for (uint64_t row = 0; row < listing.rows() && !paths.empty(); ++row) {
     if (paths.contains(listing.Path(row))) rows.insert(row);
   }
@@ -88,14 +93,13 @@ absl::StatusOr<Rows> RowsNotAsPlanned(const std::string& dataset, const Manifest
 class SourceFiles {
  public:
   // `rows`: those to check; null = all. `passed_over`: those to ignore.
-  SourceFiles(const Listing& listing, const std::string& root, const std::vector<uint32_t>* rows,
+  SourceFiles(const Plan& plan, const std::string& root, const std::vector<uint32_t>* rows,
               Rows passed_over = {})
-      : listing_(listing),
+      : plan_(plan),
+        listing_(plan.listing()),
         root_(root),
         rows_(rows),
-        passed_over_(std::move(passed_over)),
-        mtime_ns_(listing.mtime_ns),
-        field_mtime_ns_(listing.field_mtime_ns) {}
+        passed_over_(std::move(passed_over)) {}
 
   // One stat per file. Finds files written after the dataset, even if they have an older mtime:
   // their ctime cannot be set. `planned`: takes the times from the files, and compares their sizes.
@@ -128,15 +132,31 @@ class SourceFiles {
                      TypedProgram(), " commit ", ShellQuoted(out)));
   }
 
-  std::string Times() const { return TimesDigest(mtime_ns_, field_mtime_ns_).ToHex(); }
+  // Of the listing as planned, with the times of today that differ.
+  absl::StatusOr<std::string> Times() const {
+    if (changed_.empty()) return plan_.times_digest().ToHex();
+    RETURN_IF_ERROR(plan_.CheckAllSlices());
+    const uint64_t fields = listing_.field_mtime_ns.empty() ? 0 : listing_.fields.size();
+    std::vector<int64_t> times(listing_.mtime_ns.size()), field_times(listing_.rows() * fields);
+    for (uint64_t row = 0; row < listing_.rows(); ++row) {
+      const uint64_t at = plan_.source_row(row);
+      if (!times.empty()) times[at] = Time(row, 0);
+      for (size_t f = 0; f < fields; ++f) field_times[at * fields + f] = Time(row, 1 + f);
+    }
+    return TimesDigest(times, field_times).ToHex();
+  }
 
   bool AnyModifiedAfter(int64_t time) const {
     const int64_t today = std::chrono::duration_cast<std::chrono::nanoseconds>(
                               std::chrono::system_clock::now().time_since_epoch())
                               .count();
     const auto changed = [&](int64_t each) { return each > time && each <= today; };
-    return std::any_of(mtime_ns_.begin(), mtime_ns_.end(), changed) ||
-           std::any_of(field_mtime_ns_.begin(), field_mtime_ns_.end(), changed);
+    const auto any = [&](std::span<const int64_t> times) {
+      return std::any_of(times.begin(), times.end(), changed);
+    };
+    return any(listing_.mtime_ns) || any(listing_.field_mtime_ns) ||
+           std::any_of(changed_.begin(), changed_.end(),
+                       [&](const auto& each) { return changed(each.second); });
   }
 
   // `whole`: images were packed unchanged; `planned`: by a run of a given plan.
@@ -191,8 +211,6 @@ class SourceFiles {
   };
 
   void Compare(const SourceFile& file, const struct stat* facts) {
-    int64_t& time =
-        file.field == 0 ? mtime_ns_[file.row] : field_mtime_ns_[FieldAt(file.row, file.field)];
     const uint64_t bytes =
         file.field == 0 ? listing_.bytes[file.row] : listing_.FieldBytes(file.row, file.field - 1);
     const std::string path = EscapeForTerminal(file.path);
@@ -200,16 +218,21 @@ class SourceFiles {
       differing_.Add(absl::StrCat(path, facts == nullptr ? " is missing" : " is not a file"));
       return;
     }
-    const bool same_time = time == Nanoseconds(facts->st_mtim);
-    time = Nanoseconds(facts->st_mtim);
+    const int64_t today = Nanoseconds(facts->st_mtim);
+    const bool same_time = Time(file.row, file.field) == today;
+    if (!same_time) changed_[{file.row, file.field}] = today;
     const bool same_size = static_cast<uint64_t>(facts->st_size) == bytes;
     if (!same_time || !same_size) rewritten_.Add(path);
     if (same_size) return;
     differing_.Add(absl::StrCat(path, " has ", facts->st_size, " bytes, planned were ", bytes));
   }
 
-  size_t FieldAt(uint64_t row, size_t field) const {
-    return row * listing_.fields.size() + field - 1;
+  // Of a file, as listed, or as it is today.
+  int64_t Time(uint64_t row, size_t field) const {
+    const auto changed = changed_.find({row, field});
+    if (changed != changed_.end()) return changed->second;
+    return field == 0 ? listing_.mtime_ns[row]
+                      : listing_.field_mtime_ns[row * listing_.fields.size() + field - 1];
   }
 
   // One stat per file, many in parallel; calls `take` for one file at a time, with null if it does
@@ -237,8 +260,8 @@ class SourceFiles {
         const uint64_t row = rows_ == nullptr ? n : (*rows_)[n];
         if (FindSkip(listing_.skips, row) != nullptr || passed_over_.contains(row)) continue;
         std::string path = listing_.Path(row);
-        for (size_t f = 0; f < listing_.fields.size() && status.ok() && !field_mtime_ns_.empty();
-             ++f) {
+        for (size_t f = 0;
+             f < listing_.fields.size() && status.ok() && !listing_.field_mtime_ns.empty(); ++f) {
           if (!listing_.HasField(row, f) || listing_.fields[f].suffix.empty()) continue;
           status = look(
               {row, f + 1, absl::StrCat(std::string(Stem(path)), ".", listing_.fields[f].suffix)});
@@ -252,11 +275,12 @@ class SourceFiles {
     return failed;
   }
 
+  const Plan& plan_;
   const Listing& listing_;
   const std::string root_;
   const std::vector<uint32_t>* const rows_;
   const Rows passed_over_;
-  std::vector<int64_t> mtime_ns_, field_mtime_ns_;
+  absl::flat_hash_map<std::pair<uint64_t, size_t>, int64_t> changed_;  // by row and field
   bool looked_ = false;
   uint64_t files_ = 0;  // number checked
   FirstLines differing_, rewritten_, written_;
@@ -271,8 +295,9 @@ std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manif
     lines.push_back(
         absl::StrCat("--format was ", was.format, ", is ", std::string(plan.format().name)));
   }
-  if (was.listing_digest != plan.listing().ComputeDigest()) {
-    const std::string first = FirstChangedInput(dataset, was, plan.listing());
+  if (was.listing_digest != plan.listing_digest()) {
+    const std::string first =
+        plan.CheckAllSlices().ok() ? FirstChangedInput(dataset, was, plan.listing()) : "";
     const std::string classes = ClassesDifference(was.classes, plan.listing().classes);
     if (!classes.empty()) lines.push_back(classes);
     // Otherwise only the classes are known to differ.
@@ -314,8 +339,8 @@ absl::Status CheckBuiltFrom(const std::string& out, const Plan& plan, const std:
                             std::span<const uint32_t> shards, IoPool& pool) {
   if (shards.empty() || plan.listing().mtime_ns.empty()) return absl::OkStatus();
   std::vector<uint32_t> rows;
-  for (const uint32_t n : shards) AddRows(plan, n, rows);
-  SourceFiles files(plan.listing(), root, &rows);
+  for (const uint32_t n : shards) RETURN_IF_ERROR(AddRows(plan, n, rows));
+  SourceFiles files(plan, root, &rows);
   RETURN_IF_ERROR(files.Look(/*published=*/0, /*planned=*/true, pool));
   return files.CheckBuilt(out);
 }
@@ -329,6 +354,7 @@ absl::Status CheckSourceFits(const Plan& plan, const std::string& root,
   if (listing.mtime_ns.empty()) return absl::OkStatus();
   for (const uint32_t n : shards) {
     const PlannedShard& shard = plan.shards()[n];
+    RETURN_IF_ERROR(plan.CheckSlice(n));
     for (uint64_t p = shard.first; p < shard.first + shard.count && files < kMaxLooks; ++p) {
       const uint32_t row = plan.row(p);
       struct stat facts;
@@ -370,23 +396,25 @@ absl::Status CheckSource(const std::string& dataset, const Manifest& manifest, c
   // A worker only answers for its own part.
   if (options.worker) {
     for (const auto& [begin, end] : options.worker->ranges) {
-      for (size_t n = begin; n < end; ++n) AddRows(plan, static_cast<uint32_t>(n), rows);
+      for (size_t n = begin; n < end; ++n) RETURN_IF_ERROR(AddRows(plan, n, rows));
     }
     if (rows.empty()) return absl::OkStatus();
   }
   Rows passed_over;
   if (planned) {
-    ASSIGN_OR_RETURN(passed_over, RowsNotAsPlanned(dataset, manifest, listing));
+    ASSIGN_OR_RETURN(passed_over, RowsNotAsPlanned(dataset, manifest, plan));
   }
-  SourceFiles files(listing, planned ? options.planned_source : listing.root,
+  SourceFiles files(plan, planned ? options.planned_source : listing.root,
                     options.worker ? &rows : nullptr, std::move(passed_over));
   ASSIGN_OR_RETURN(const int64_t published, PublishedAt(dataset));
   if (planned) {
     RETURN_IF_ERROR(files.Look(published, planned, pool));
     RETURN_IF_ERROR(files.CheckPlanned(dataset));
   }
-  if (!manifest.source_times.empty() && files.Times() == manifest.source_times)
-    return absl::OkStatus();
+  if (!manifest.source_times.empty()) {
+    ASSIGN_OR_RETURN(const std::string times, files.Times());
+    if (times == manifest.source_times) return absl::OkStatus();
+  }
   if (manifest.source_times.empty() && !files.AnyModifiedAfter(published)) return absl::OkStatus();
   return files.Changed(dataset, published, plan.options().pixels.identity(), planned, pool);
 }

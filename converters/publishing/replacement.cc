@@ -141,13 +141,14 @@ absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset) {
   return absl::IsNotFound(manifest.status()) ? NotedFiles(dataset) : manifest.status();
 }
 
-absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset) {
+absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset,
+                                                 const std::set<std::string>* journals_read) {
   const auto in = [&](std::string_view name) {
     return absl::StrCat(dataset, "/", std::string(name));
   };
   ASSIGN_OR_RETURN(std::set<std::string> noted, ReadNames(in(kMadeExtrasName)));
   JournalReader journals(in(kPackFolder));
-  const absl::StatusOr<std::vector<ShardResult>> lines = journals.ReadNew();
+  const absl::StatusOr<std::vector<ShardResult>> lines = journals.ReadNew(journals_read);
   if (absl::IsNotFound(lines.status())) return noted;
   if (!lines.ok()) return lines.status();
   for (const ShardResult& line : *lines) {

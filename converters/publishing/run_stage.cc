@@ -162,6 +162,20 @@ bool RunStage::IsDeadHere(const OwnedFolder& dataset, const std::string& run) {
   return LockWhole(fd);
 }
 
+// Named like the lock of a run, so that one that is left by a kill is removed like it.
+std::optional<double> RunStage::FileSystemSeconds(const OwnedFolder& dataset) {
+  const std::string path = dataset.PathOf(LockOf(NewOwner()));
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd < 0) return std::nullopt;
+  const File file(fd, path);
+  struct stat facts;
+  const bool known = ::fstat(fd, &facts) == 0;
+  ::unlink(path.c_str());
+  if (!known) return std::nullopt;
+  return static_cast<double>(facts.st_mtim.tv_sec) +
+         1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
+}
+
 absl::Status RunStage::TestFileSystem() const {
   const std::string tried = NameOf(kTried), linked = NameOf(kTriedLink);
   RETURN_IF_ERROR(folder_.RemoveFile(tried));

@@ -15,6 +15,7 @@
 #define SHARDPACK_CONVERTERS_PUBLISHING_RUN_STAGE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,8 @@ class RunStage {
   static bool IsOfThisMachine(const std::string& run);
   // Whether the folder that it was created in is still there under its name, and holds it.
   bool IsThere() const;
+  // The file system's time now, of a file that is created for it; nullopt where nothing can be.
+  static std::optional<double> FileSystemSeconds(const OwnedFolder& dataset);
   // FailedPrecondition unless the file system can do, in this stage, what runs that share a folder
   // rely on: exclusive creation, hard links, renaming.
   absl::Status TestFileSystem() const;

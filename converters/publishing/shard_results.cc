@@ -1,5 +1,8 @@
 #include "converters/publishing/shard_results.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <mutex>
 #include <set>
@@ -26,7 +29,7 @@ constexpr size_t kMaxWordBytes = 100'000;
 
 std::span<const int64_t> FieldTimes(const Listing& listing, uint64_t row) {
   const size_t fields = listing.field_mtime_ns.empty() ? 0 : listing.fields.size();
-  return std::span(listing.field_mtime_ns).subspan(fields * row, fields);
+  return std::span<const int64_t>(listing.field_mtime_ns).subspan(fields * row, fields);
 }
 
 // The list in as many words as it takes.
@@ -50,15 +53,24 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, Sh
     if (why != nullptr) *why = absl::StrCat(EscapeForTerminal(entry.name), " ", text);
     return false;
   };
-  absl::StatusOr<File> file = File::OpenRead(path);
-  if (absl::IsNotFound(file.status())) return differs("is missing");
-  if (!file.ok() && IsAboutThePath(file.status()))
-    return differs(absl::StrCat("cannot be read: ", std::string(file.status().message())));
-  if (!file.ok()) return file.status();
-  ASSIGN_OR_RETURN(uint64_t size, file->Size());
-  if (size != entry.bytes)
+  const auto other_size = [&](uint64_t size) {
     return differs(absl::StrCat("has ", size, " bytes, expected ", entry.bytes));
-  if (look == ShardLook::kSize) return true;
+  };
+  const auto unreadable = [&](const absl::Status& why) -> absl::StatusOr<bool> {
+    if (absl::IsNotFound(why)) return differs("is missing");
+    if (!IsAboutThePath(why)) return why;
+    return differs(absl::StrCat("cannot be read: ", std::string(why.message())));
+  };
+  if (look == ShardLook::kSize) {
+    struct stat facts;
+    if (::stat(path.c_str(), &facts) != 0) return unreadable(IoStatus("look at", path, errno));
+    const auto size = static_cast<uint64_t>(facts.st_size);
+    return size == entry.bytes ? true : other_size(size);
+  }
+  const absl::StatusOr<File> file = File::OpenRead(path);
+  if (!file.ok()) return unreadable(file.status());
+  ASSIGN_OR_RETURN(uint64_t size, file->Size());
+  if (size != entry.bytes) return other_size(size);
   SequentialReader reader(*file, size);
   reader.OnBlock([stop](uint64_t) {
     return stop != nullptr && stop->load() != 0 ? absl::CancelledError("stopped by a signal")
@@ -68,37 +80,29 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry, Sh
   return digest == entry.xxh3_128 ? true : differs("has another hash than when it was built");
 }
 
-Digest ShardTimes(const Plan& plan, size_t shard) {
-  const Listing& listing = plan.listing();
-  const PlannedShard& planned = plan.shards()[shard];
-  std::vector<int64_t> times, field_times;
-  for (uint64_t p = planned.first; p < planned.first + planned.count; ++p) {
-    const uint32_t row = plan.row(p);
-    if (!listing.mtime_ns.empty()) times.push_back(listing.mtime_ns[row]);
-    const std::span<const int64_t> fields = FieldTimes(listing, row);
-    field_times.insert(field_times.end(), fields.begin(), fields.end());
-  }
-  return TimesDigest(times, field_times);
-}
-
-std::optional<uint32_t> FirstChangedRow(const Plan& was, const Plan& now, size_t shard) {
+absl::StatusOr<std::optional<uint32_t>> FirstChangedRow(const Plan& was, const Plan& now,
+                                                        size_t shard) {
+  std::optional<uint32_t> changed;
+  if (was.ShardTimes(shard) == now.ShardTimes(shard)) return changed;
+  RETURN_IF_ERROR(was.CheckSlice(shard));
+  RETURN_IF_ERROR(now.CheckSlice(shard));
   const PlannedShard& planned = now.shards()[shard];
-  for (uint64_t p = planned.first; p < planned.first + planned.count; ++p) {
-    const uint32_t row = now.row(p);
-    const std::span<const int64_t> before = FieldTimes(was.listing(), row),
+  for (uint64_t p = planned.first; p < planned.first + planned.count && !changed; ++p) {
+    const uint32_t row_was = was.row(p), row = now.row(p);
+    const std::span<const int64_t> before = FieldTimes(was.listing(), row_was),
                                    after = FieldTimes(now.listing(), row);
-    if (was.listing().mtime_ns[row] != now.listing().mtime_ns[row] ||
+    if (was.listing().mtime_ns[row_was] != now.listing().mtime_ns[row] ||
         !std::equal(before.begin(), before.end(), after.begin(), after.end()))
-      return row;
+      changed = row;
   }
-  return std::nullopt;
+  return changed;
 }
 
 bool FitsPlan(const ShardResult& line, const Plan& plan) {
   if (line.shard >= plan.shards().size() || line.file.name != plan.DataFile(line.shard))
     return false;
   if (line.plan && *line.plan != plan.digest()) return false;
-  if (line.times && *line.times != ShardTimes(plan, line.shard)) return false;
+  if (line.times && *line.times != plan.ShardTimes(line.shard)) return false;
   const std::string& name = plan.shards()[line.shard].name;
   if (line.index.name != IndexName(name) && line.index.name != LongIndexName(name)) return false;
   const uint64_t rows = plan.listing().rows();
@@ -111,14 +115,15 @@ absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
                           std::span<const ShardResult> lines) {
   std::map<std::string, std::vector<std::string>> files;
   std::map<std::string, std::set<std::string>> journals;
-  bool others = false;
+  const bool others = std::any_of(lines.begin(), lines.end(), [&](const ShardResult& line) {
+    return line.plan && *line.plan != plan.digest();
+  });
+  if (!others) return absl::OkStatus();
   for (const ShardResult& line : lines) {
     const std::string of = line.plan.value_or(plan.digest()).ToHex();
-    others = others || of != plan.digest().ToHex();
     files[of].push_back(line.file.name);
     journals[of].insert(EscapeForTerminal(line.journal));
   }
-  if (!others) return absl::OkStatus();
   const bool mixed = files.contains(plan.digest().ToHex()) || files.size() > 1;
   std::string text =
       absl::StrCat(EscapeForTerminal(dataset),
@@ -164,7 +169,9 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
   std::vector<std::string> whys(fitting.size());
   std::mutex mutex;
   absl::Status failed;
-  pool.ForEach(fitting.size(), [&](size_t i) {
+  // Few at a time, so that looks at sizes alone cost no more than they do.
+  constexpr size_t kAtOnce = 16;
+  const auto look_at = [&](size_t i) {
     for (const FileEntry* entry : {&fitting[i].file, &fitting[i].index}) {
       std::string why;
       const absl::StatusOr<bool> same =
@@ -176,6 +183,11 @@ absl::StatusOr<ShardStates> LookAtShards(const std::string& dataset, const Plan&
         whys[i] = why;
       }
     }
+  };
+  const size_t at_once = look == ShardLook::kSize ? kAtOnce : 1;
+  pool.ForEach((fitting.size() + at_once - 1) / at_once, [&](size_t chunk) {
+    const size_t end = std::min(fitting.size(), (chunk + 1) * at_once);
+    for (size_t i = chunk * at_once; i < end; ++i) look_at(i);
   });
   if (!failed.ok()) return failed;
   ShardStates states;

@@ -44,10 +44,10 @@ absl::StatusOr<bool> Matches(const std::string& path, const FileEntry& entry,
                              ShardLook look = ShardLook::kHash, std::string* why = nullptr,
                              const std::atomic<int>* stop = nullptr);
 
-// When the files of a shard were last modified, as listed. The plan's digest does not cover this.
-Digest ShardTimes(const Plan& plan, size_t shard);
-// A row of the shard with a file whose time differs between two plans of the same digest.
-std::optional<uint32_t> FirstChangedRow(const Plan& was, const Plan& now, size_t shard);
+// A row (of `now`) of the shard with a file whose time differs between two plans of the same
+// digest.
+absl::StatusOr<std::optional<uint32_t>> FirstChangedRow(const Plan& was, const Plan& now,
+                                                        size_t shard);
 
 // Whether the line can describe this plan's shard at all: its names, numbers and plan match, and so
 // do the times of the files that it was built from.

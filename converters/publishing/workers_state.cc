@@ -58,7 +58,10 @@ absl::StatusOr<std::vector<OwnerState>> Owners(const OwnedFolder& dataset) {
     times.push_back(static_cast<double>(facts.st_mtim.tv_sec) +
                     1e-9 * static_cast<double>(facts.st_mtim.tv_nsec));
   }
-  const double newest = times.empty() ? 0 : *std::max_element(times.begin(), times.end());
+  if (owners.empty()) return owners;
+  double newest = *std::max_element(times.begin(), times.end());
+  // All of them may be dead.
+  newest = std::max(newest, RunStage::FileSystemSeconds(dataset).value_or(newest));
   for (size_t i = 0; i < owners.size(); ++i) owners[i].behind_seconds = newest - times[i];
   return owners;
 }
@@ -115,7 +118,8 @@ absl::StatusOr<WorkersState> ReadWorkersState(const std::string& dataset, const 
   const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(dataset);
   if (absl::IsNotFound(folder.status())) return state;
   if (!folder.ok()) return folder.status();
-  const absl::StatusOr<std::vector<ShardResult>> lines = ReadJournals(In(dataset, kPackFolder));
+  const absl::StatusOr<std::vector<ShardResult>> lines =
+      ReadJournals(In(dataset, kPackFolder), /*only=*/nullptr, JournalParts::kFiles);
   if (!lines.ok() && !absl::IsNotFound(lines.status())) return lines.status();
   if (lines.ok()) {
     RETURN_IF_ERROR(CheckOnePlan(dataset, plan, *lines));

@@ -6,8 +6,8 @@
 //
 // Nothing is changed, and no clocks are compared: an owner is called stale if it has ended, if it
 // ran on this machine and its lock is free, or if its last beat is older than the newest of all
-// owners, by the file system's times. The last is only shown; what is taken over is decided by
-// Beats.
+// owners, or than a file that is created for that and removed, by the file system's times. The last
+// is only shown; what is taken over is decided by Beats.
 //
 // Lifetime: plain values.
 // Thread-safety: pure except for the file system.
@@ -32,7 +32,7 @@ namespace shardpack {
 struct OwnerState {
   std::string name;
   BeatFacts facts;
-  double behind_seconds = 0;  // its last beat is so much older than the newest one
+  double behind_seconds = 0;  // its last beat is so much older than the newest one, or than now
   bool gone = false;          // it has ended, or is known to be dead
 };
 

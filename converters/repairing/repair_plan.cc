@@ -29,7 +29,7 @@ constexpr std::string_view kBuildName = "build";  // in the staging area
 // The samples of the plan that are in no shard, checked again: those that the builder left out.
 absl::StatusOr<std::vector<Skip>> SkipsAgain(const RepairWork& work, const Replanned& again) {
   const Plan& plan = again.plan;
-  std::vector<Skip> skips = AllSkips(plan, {});
+  ASSIGN_OR_RETURN(std::vector<Skip> skips, AllSkips(plan, {}));
   ASSIGN_OR_RETURN(
       ImageTransform transform,
       ImageTransform::Create(plan.options().pixels, {.max_pixels = plan.options().max_pixels}));

@@ -224,6 +224,13 @@ absl::StatusOr<std::vector<uint32_t>> PlannedOrder(const Dataset& dataset,
   return ParseRecordOrder(bytes, dataset.size());
 }
 
+// Says where each row's record is: rows of a plan may have other numbers.
+void NotePlaces(Listing& listing) {
+  const size_t parts = 1 + listing.fields.size();
+  listing.places.assign(listing.rows() * parts, 0);
+  for (uint64_t row = 0; row < listing.rows(); ++row) listing.places[row * parts] = row;
+}
+
 // Moves record `r` to row places[r].
 void Reorder(const std::vector<uint32_t>& places, Listing& listing) {
   std::vector<uint64_t> from(places.size());
@@ -351,6 +358,7 @@ absl::StatusOr<Listing> DatasetSource::List() {
   ASSIGN_OR_RETURN(const std::vector<uint32_t> places, PlannedOrder(dataset_, options_.root));
   if (!places.empty()) Reorder(places, collector.listing);
   if (options_.exclude) RETURN_IF_ERROR(LeaveOut(*options_.exclude, dataset_, collector.listing));
+  if (collector.listing.places.empty()) NotePlaces(collector.listing);
   RETURN_IF_ERROR(collector.Finish());
   std::vector<std::string>& warnings = collector.listing.warnings;
   warnings.insert(warnings.end(), options_.warnings.begin(), options_.warnings.end());
@@ -400,7 +408,11 @@ void DatasetSource::LoadRows(const Listing& listing, std::span<const uint32_t> r
 LoadResult DatasetSource::Prepare(const Listing& listing, uint32_t row, Arena& arena,
                                   std::vector<FieldRead>& reads) const {
   const size_t fields = listing.fields.size();
-  const uint64_t id = listing.places.empty() ? row : listing.places[row * (1 + fields)];
+  const uint64_t id = listing.places.empty() ? dataset_.size() : listing.places[row * (1 + fields)];
+  if (id >= dataset_.size()) {
+    return absl::DataLossError(
+        "the plan does not fit the dataset: it names a sample that is not there");
+  }
   const SampleLocation at = dataset_.Locate(id);
   const absl::StatusOr<const ShardIndex*> borrowed = dataset_.BorrowIndex(at.shard);
   if (!borrowed.ok()) return InputFailure(row, borrowed.status(), SkipReason::kBadCrc);

@@ -54,13 +54,13 @@ void TakeRows(const std::vector<uint64_t>& from, Listing& listing) {
   for (uint64_t row = 0; row < from.size(); ++row)
     places[row * width] = listing.places.empty() ? from[row] : listing.places[from[row] * width];
   listing.places = std::move(places);
-  PermuteTexts(listing.names, listing.name_ends, from);
-  PermuteTexts(listing.keys, listing.key_ends, from);
-  listing.folder = Permuted(listing.folder, from, 1);
-  listing.bytes = Permuted(listing.bytes, from, 1);
-  listing.field_bytes = Permuted(listing.field_bytes, from, fields);
-  listing.label = Permuted(listing.label, from, 1);
-  listing.split = Permuted(listing.split, from, 1);
+  PermuteTexts(listing.names.own(), listing.name_ends.own(), from);
+  PermuteTexts(listing.keys.own(), listing.key_ends.own(), from);
+  listing.folder = Permuted(listing.folder.own(), from, 1);
+  listing.bytes = Permuted(listing.bytes.own(), from, 1);
+  listing.field_bytes = Permuted(listing.field_bytes.own(), from, fields);
+  listing.label = Permuted(listing.label.own(), from, 1);
+  listing.split = Permuted(listing.split.own(), from, 1);
 }
 
 }  // namespace shardpack

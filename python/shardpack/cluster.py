@@ -15,12 +15,13 @@ each of `status(out, plan)["unfinished"]`, as often as it takes, and then `commi
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
-import sys
 from typing import Any, Iterable, Tuple
 
+from .__main__ import find
 from ._errors import PackError
 
 Result = Tuple[int, int, str]  # shard, exit code, what `pack` said
@@ -53,9 +54,17 @@ def absolute(plan: str | os.PathLike[str], out: str | os.PathLike[str]) -> tuple
   return os.path.abspath(os.fspath(plan)), os.path.abspath(os.fspath(out))
 
 
+@functools.lru_cache(maxsize=None)
+def _program() -> str:
+  try:
+    return find()
+  except SystemExit as missing:  # it would end the engine's process, too
+    raise failed(str(missing.code), 2) from None
+
+
 def command() -> list[str]:
-  """The words that start `pack` on this machine."""
-  return [sys.executable, "-m", "shardpack"]
+  """The words that start `pack` on this machine: no Python in between, which a task of one shard would feel."""
+  return [_program()]
 
 
 def build_shard(shard: int, plan: str, out: str, attempt: int = 0, jobs: int = 1) -> Result:

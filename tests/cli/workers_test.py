@@ -164,6 +164,9 @@ class OverlapTest(workers.WorkersTest):
     self.pack("commit", "out", "-q", unprivileged=True)
     self.assert_whole("out")
 
+  def shown(self):
+    return {name: data for name, data in self.contents("out").items() if "/stage/" not in name}
+
   def test_shards_of_two_plans_are_never_mixed(self):
     self.pack("plan", "src", "--samples-per-shard", "4", "--seed", "9", "--write", "other")
     self.worker("out", "0-2").communicate(timeout=60)
@@ -173,14 +176,17 @@ class OverlapTest(workers.WorkersTest):
         shutil.copy(path, self.folder / "out")
     for path in (self.folder / "there/.pack").glob("journal*"):
       shutil.copy(path, self.folder / "out/.pack")
-    before = self.contents("out")
-    for words in (("commit", "out"), ("build", "--plan", "plan", "-o", "out", "--shards-range", "3-5")):
+    before = self.shown()
+    for words in (("commit", "out"), ("build", "--plan", "plan", "-o", "out", "--join")):
       refused = self.pack(*words, expect=5).stderr
       self.assertIn("several plans", refused)
       self.assertRegex(refused, "(?s)plan xxh3:[0-9a-f]{32}.*that of this dataset")
       self.assertIn("train-000003.tar", refused)
-      self.assertEqual({name: data for name, data in before.items() if "/stage/" not in name},
-                       {name: data for name, data in self.contents("out").items() if "/stage/" not in name})
+      self.assertEqual(before, self.shown())
+    # A worker for which shards are named reads the journals of these alone, and replaces nothing either.
+    shards = {path.name: path.read_bytes() for path in (self.folder / "out").glob("train*")}
+    self.assertIn("nothing was replaced", self.pack("build", "--plan", "plan", "-o", "out", "--shards-range", "3-5", expect=4).stderr)
+    self.assertEqual(shards, {path.name: path.read_bytes() for path in (self.folder / "out").glob("train*")})
     self.assertFalse((self.folder / "out/manifest.json").exists())
 
   def test_journals_without_a_plan_are_of_the_plan_there(self):
@@ -348,7 +354,7 @@ class LostPlanTest(workers.WorkersTest):
 
   def test_a_journal_that_is_a_folder(self):
     (self.folder / "out/.pack/journal-x.jsonl").mkdir()
-    for words in (("commit", "out"), ("build", "--plan", "plan", "-o", "out", "--shards-range", "3-5")):
+    for words in (("commit", "out"), ("build", "--plan", "plan", "-o", "out", "--join")):
       self.assertIn(".pack/journal-x.jsonl is not a file", self.pack(*words, expect=5).stderr)
 
   def test_the_names_are_those_of_the_plan_that_is_there(self):

@@ -45,8 +45,8 @@ class ClusterTest(command.PackTest):
   def words(self, *words, plan="plan"):
     return ["build", "--plan", plan, "-o", "out", "-q", *words]
 
-  def worker(self, *words, **options):
-    process = self.start(*self.words(*words), **options)
+  def worker(self, *words, plan="plan", **options):
+    process = self.start(*self.words(*words, plan=plan), **options)
     self.running.append(process)
     return process
 

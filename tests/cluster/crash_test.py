@@ -4,6 +4,7 @@ an odd machine. Each time, the dataset is the one that a single process makes, b
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import re
@@ -267,6 +268,24 @@ class CommitTest(cluster.ClusterTest):
     self.typed(refused)
     self.assert_whole()
 
+  def test_a_named_shard_is_not_replaced_while_it_is_published(self):
+    self.work("--join")
+    shard = self.out / "train-000005.tar"
+    broken = shard.read_bytes()[:-512] + b"x" * 512
+    shard.write_bytes(broken)
+    with open(self.out / ".pack/lock", "a+b") as lock:
+      self.share(lock, fcntl.F_RDLCK)  # as a commit does
+      self.assertIn("is being published", self.work("--shards", "5", expect=6))
+      self.assertEqual(broken, shard.read_bytes())
+      self.share(lock, fcntl.F_UNLCK)
+    self.work("--shards", "5")
+    self.commit()
+    self.assert_whole()
+
+  def share(self, file, kind):
+    whole = struct.pack("hhqqi4x", kind, os.SEEK_SET, 0, 0, 0)  # struct flock
+    fcntl.fcntl(file, 37, whole)  # F_OFD_SETLK
+
   def typed(self, text):
     for line in re.findall(r"^  (\S*pack .*)$", text, re.MULTILINE):
       done = subprocess.run(["sh", "-c", line], cwd=self.folder, capture_output=True, check=False)
@@ -303,9 +322,12 @@ class OddMachineTest(cluster.ClusterTest):
 
   def test_a_plan_of_another_version_on_one_node(self):
     plan = (self.folder / "plan").read_bytes()
-    for version in (4, 6):
-      body = plan[:8] + struct.pack("<I", version) + plan[12:-16]
-      (self.folder / "other").write_bytes(body + self.xxh3(body))
+    for version in (4, 7):
+      head = plan[:8] + struct.pack("<I", version) + plan[12:16]
+      # Older ones end with a hash of all, newer ones with that of their first bytes and what is after the rows.
+      rows_end = struct.unpack("<Q", plan[-32:-24])[0]
+      hashed = head + (plan[16:-16] if version < 6 else plan[rows_end:-16])
+      (self.folder / "other").write_bytes(head + plan[16:-16] + self.xxh3(hashed))
       first = self.paused("--worker", "1/2")
       before = sorted(path.name for path in self.out.glob("train*"))
       refused = self.pack("build", "--plan", "other", "-o", "out", "--join", "-q", expect=2).stderr
@@ -317,6 +339,23 @@ class OddMachineTest(cluster.ClusterTest):
       self.commit()
       self.assert_whole()
       self.clear()
+
+  def test_a_slice_of_the_plan_that_is_damaged_on_one_node(self):
+    """Its worker names the shard, and builds no other sample in its place; the others are not concerned."""
+    plan = bytearray((self.folder / "plan").read_bytes())
+    plan[plan.rindex(b".jpg", 0, struct.unpack("<Q", plan[-32:-24])[0])] ^= 1  # the last name: of the last shard
+    (self.folder / "bad").write_bytes(plan)
+    self.pack("build", "--plan", "bad", "-o", "out", "-q", "--shards", "0", expect=4)
+    self.assertFalse((self.out / ".pack/plan").exists(), "nobody else shall have it")
+    self.work("--shards", "0")
+    for words in (["--shards", "5"], ["--worker", "6/6"], ["--join"]):
+      refused = self.pack("build", "--plan", "bad", "-o", "out", "-q", *words, expect=4).stderr
+      self.assertIn("bad is damaged: its slice of shard 5 (train-000005.tar) does not match its own hash", refused)
+    self.pack("build", "--plan", "bad", "-o", "out", "-q", "--shards", "0-4")
+    self.assertIn("shard 5", self.pack("build", "--plan", "bad", "-o", "out", "-q", expect=4).stderr)
+    self.work("--join")
+    self.commit()
+    self.assert_whole()
 
   def test_another_plan_on_one_node(self):
     self.pack("plan", "src", "--samples-per-shard", "4", "--seed", "9", "--write", "other", "-q")

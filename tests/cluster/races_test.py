@@ -1,7 +1,10 @@
 """Workers with parts, joined workers and named shards at once, and what the files in `.pack` say of them."""
 
 import json
+import os
 import re
+import shutil
+import time
 
 import cluster
 import command
@@ -66,6 +69,79 @@ class RacesTest(cluster.ClusterTest):
     self.pack("status", "nowhere", expect=2)
     planned = json.loads(self.pack("status", "nowhere", "--plan", "plan", "--json", expect=7).stdout)
     self.assertEqual(list(range(40)), planned["unfinished"])
+
+  def test_a_named_shard_needs_no_journal_of_others(self):
+    """A task of an engine that read all that was journalled would cost more with each shard that is done."""
+    self.work("--shards", "1-3")
+    (self.out / ".pack/journal-of-others.jsonl").mkdir()  # nobody can read it
+    self.work("--shards", "4")
+    self.assertIn("is not a file", self.work("--join", expect=5))
+    (self.out / ".pack/journal-of-others.jsonl").rmdir()
+    before = {path.name: path.stat().st_ino for path in self.out.glob("train*")}
+    self.work("--shards", "2")
+    self.assertEqual(before, {path.name: path.stat().st_ino for path in self.out.glob("train*")}, "it is known to be done")
+    self.work("--join")
+    self.commit()
+    self.assert_whole()
+
+  def test_plans_of_all_kinds_are_the_same_in_slices(self):
+    """What workers and a commit know from slices of the plan is what one process knows that has listed the source."""
+    self.write("src/bad/half.jpg", command.jpeg(7)[:300])
+    self.write("src/bad/empty.jpg")
+    self.write("src/bad/copy.jpg", command.jpeg(3))
+    self.write("src/bad/copy.png", command.png())
+    for number in range(0, 40, 3):
+      self.write(f"src/{'cat' if number % 2 == 0 else 'dog'}/good-{number:04}.json", b'{"a": %d}' % number)
+    self.write("src/bad/a name \n of \xe9.jpg", command.jpeg(4711))
+    for words in ((), ("-f", "lmdb"), ("-f", "hdf5"), ("--dedupe", "drop"), ("--key", "index", "--no-shuffle"), ("--limit", "30"),
+                  ("--split", "train=0.7,val=0.3"), ("-f", "lmdb", "--key", "index"), ("--fields", "json", "--missing-part", "keep")):
+      words = ("--samples-per-shard", "7", *words)
+      with self.subTest(words=words):
+        self.pack("build", "src", "-o", "one", "-q", "--max-skip", "90%", *words, expect=3)
+        self.pack("plan", "src", "--write", "other", "-q", *words)
+        self.pack("build", "--plan", "other", "-o", "whole", "-q", "--max-skip", "90%", expect=3)
+        self.work("--worker", "1/3", plan="other")
+        workers = [self.worker("--join", plan="other"), self.worker("--shards", "0-1", plan="other")]
+        for each in workers:
+          self.ends(each)
+        self.work("--join", plan="other")
+        self.pack("commit", "out", "-q", "--max-skip", "90%", expect=3)
+        self.assertEqual(self.contents("one"), self.contents("whole"))
+        self.assertEqual(self.contents("one"), self.contents("out"))
+      for folder in ("one", "whole", "out"):
+        shutil.rmtree(self.folder / folder, ignore_errors=True)
+      (self.folder / "other").unlink(missing_ok=True)
+
+  def test_a_dataset_as_the_source_of_workers(self):
+    self.pack("build", "src", "-o", "packed", "-q", "--samples-per-shard", "9")
+    for words in (("-f", "tfrecord"), ("-f", "lmdb", "--seed", "4"), ("-f", "webdataset", "--split", "train=0.5,val=0.5")):
+      words = ("--samples-per-shard", "7", *words)
+      with self.subTest(words=words):
+        self.pack("convert", "packed", "-o", "one", "-q", *words)
+        self.pack("plan", "packed", "--write", "other", "-q", *words)
+        self.work("--shards", "2", plan="other")
+        self.work("--join", plan="other")
+        self.commit()
+        self.assertEqual(self.contents("one"), self.contents("out"))
+      for folder in ("one", "out"):
+        shutil.rmtree(self.folder / folder, ignore_errors=True)
+      (self.folder / "other").unlink(missing_ok=True)
+
+  def test_status_when_all_workers_have_died(self):
+    """On other machines, where no lock tells."""
+    self.work("--shards", "0")
+    (self.out / ".pack/lease/000/000003.1").write_text(cluster.ELSEWHERE)
+    beat = {"beat": 3, "seconds": 30.0, "shards": 1, "rows": 2, "shard_seconds": 1.0, "ended": False, "building": [[3, 1.0]]}
+    owners = self.out / ".pack/owners"
+    for path in owners.iterdir():
+      path.unlink()  # those of this machine have ended
+    (owners / cluster.ELSEWHERE).write_text(json.dumps(beat) + "\n")
+    self.assertNotIn("stale", self.pack("status", "out", expect=7).stdout)
+    long_ago = time.time() - 600
+    os.utime(owners / cluster.ELSEWHERE, (long_ago, long_ago))
+    before = self.contents()
+    self.assertRegex(self.pack("status", "out", expect=7).stdout, r"stale    3  elsewhere-1, no beat for 10:0")
+    self.assertEqual(before, self.contents(), "status leaves nothing behind")
 
   def test_status_of_another_plan(self):
     self.pack("plan", "src", "--samples-per-shard", "2", "--seed", "9", "--write", "other", "-q")
