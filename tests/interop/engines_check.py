@@ -1,12 +1,14 @@
 """Packs with the real Spark, Ray and Slurm, on loopback, while workers and nodes are killed.
 
-The dataset is the one that a single process makes, byte for byte, and nothing else is left. `./engines` starts this.
-usage: engines_check.py [spark|ray|slurm]...
+The dataset is the one that a single process makes, byte for byte, and nothing else is left. `./engines` starts this. Then the
+session on the engine's page (docs/cluster-ENGINE.md) is run as it stands there; --write puts what it printed into the page.
+usage: engines_check.py [--write] [spark|ray|slurm|kubernetes]...
 """
 
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -122,6 +124,50 @@ def environment(name):
 
 def is_pack(words):
   return bool(words) and words[0].endswith("pack") and "build" in words
+
+
+def session(engine, place, write, **env):
+  """Runs the commands of the engine's page, one after another, in a folder with `photos`; each must end with 0."""
+  page = ROOT / f"docs/cluster-{engine}.md"
+  text = page.read_text()
+  (place.path / "src").rename(place.path / "photos")
+  if program := re.search(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    (place.path / "pack_photos.py").write_text(program[1])
+  shown = re.search(r"^```transcript\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+  programs = place.path / "bin"
+  programs.mkdir()
+  (programs / "pack").symlink_to(PACK)
+  env = {**os.environ, "PYTHONPATH": SITE, "PYTHONDONTWRITEBYTECODE": "1", **env}
+  env["PATH"] = f"{programs}:{env['PATH']}"
+  lines = []
+  for command in re.findall(r"^\$ (.*)$", shown[1], re.MULTILINE):
+    done = subprocess.run(["bash", "-c", command], cwd=place.path, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, f"{page.name}: {command}: {done.returncode}\n{done.stdout[-3000:]}"
+    said = done.stdout.replace(str(programs / "pack"), "pack").replace(str(place.path), "/data")
+    lines += [f"$ {command}", *said.rstrip("\n").split("\n")] if said.strip() else [f"$ {command}"]
+  (place.path / "shards").rename(place.out)
+  place.check()
+  if write:
+    page.write_text(text[:shown.start(1)] + "\n".join(lines) + "\n" + text[shown.end(1):])
+
+
+def python_session(engine, place, write):
+  python = environment(engine)
+  session(engine, place, write, PATH=f"{pathlib.Path(python).parent}:{os.environ['PATH']}", PYSPARK_PYTHON=python)
+
+
+def slurm_session(place, write):
+  with Slurm(place.path) as cluster:
+    session("slurm", place, write, SLURM_CONF=str(cluster.conf), PATH=cluster.env["PATH"])
+
+
+SESSIONS = {
+    "spark": lambda place, write: python_session("spark", place, write),
+    "ray": lambda place, write: python_session("ray", place, write),
+    "slurm": slurm_session,
+    "kubernetes": lambda place, write: session("kubernetes", place, write),
+}
 
 
 def spark(place):
@@ -281,14 +327,18 @@ def slurm(place):
 
 
 def main():
-  engines = {"spark": spark, "ray": ray, "slurm": slurm}
+  engines = {"spark": spark, "ray": ray, "slurm": slurm, "kubernetes": None}  # the last has no engine here
+  write = "--write" in sys.argv
   passed = failed = 0
-  for name in sys.argv[1:] or engines:
+  for name in [word for word in sys.argv[1:] if word != "--write"] or engines:
     with tempfile.TemporaryDirectory(prefix=f"shardpack-{name}-") as folder:
       try:
-        place = Place(pathlib.Path(folder).resolve())
-        facts = engines[name](place)
-        place.check()
+        facts = "its jobs as processes"
+        if engines[name] is not None:
+          place = Place(pathlib.Path(folder).resolve() / "killed")
+          facts = engines[name](place)
+          place.check()
+        SESSIONS[name](Place(pathlib.Path(folder).resolve() / "page"), write)
         print(f"{name}: passed: {facts}", flush=True)
         passed += 1
       except Skipped as why:
