@@ -1,6 +1,7 @@
 #include "jobs/commit_parts.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/output_dir.h"

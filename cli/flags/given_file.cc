@@ -1,5 +1,7 @@
 #include "cli/flags/given_file.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
 
