@@ -235,6 +235,7 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   if (result_.records == 0 && !source.empty() && LacksWhatMayBeBack(result_))
     RETURN_IF_ERROR(CheckSourceFits(plan_, source, out_.wanted()));
   ASSIGN_OR_RETURN(std::string index, Prove(bytes));
+  proven_ = true;
   if (plan_.options().sha256) {
     ASSIGN_OR_RETURN(result_.sha256, Sha256Of(staged_->file(), bytes));
   }

@@ -46,6 +46,8 @@ class ShardBuilder {
   // Completes the container, proves it, writes the index, publishes both, and adds the result to
   // the journal. If another run has done so meanwhile, the result is that run's.
   absl::StatusOr<ShardResult> Finish();
+  // Whether the shard on the disk was proven: what failed after that, fails again.
+  bool proven() const { return proven_; }
 
  private:
   class Proof;
@@ -81,6 +83,7 @@ class ShardBuilder {
   std::vector<std::string> field_names_;
   std::array<uint64_t, 256> format_counts_{};  // images by ImageFormat
   ShardResult result_;
+  bool proven_ = false;
 };
 
 }  // namespace shardpack

@@ -499,14 +499,13 @@ void ShardScheduler::Report(ShardResult result) {
 }
 
 void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {
-  // With other bytes than those of another worker, a second attempt would only find these.
-  const bool differs = out_.claims() != nullptr && absl::IsDataLoss(status) &&
-                       out_.FinishedByOther(shard.number).value_or(std::nullopt).has_value();
   std::unique_lock lock(mutex_);
   shard.Fail();
-  // No second attempt where it cannot help: no space, or a sample that the format refuses.
-  const bool again = (absl::IsUnavailable(status) || absl::IsDataLoss(status)) && !differs &&
-                     attempts_[shard.number] < kAttempts;
+  // No second attempt where it cannot help: no space, a sample that the format refuses, or good
+  // bytes that are not those of another worker.
+  const bool damaged = absl::IsDataLoss(status) && !shard.builder->proven();
+  const bool again =
+      (absl::IsUnavailable(status) || damaged) && attempts_[shard.number] < kAttempts;
   if (again) {
     progress_.done_rows -=
         std::min<uint64_t>(progress_.done_rows, plan_.shards()[shard.number].count);

@@ -188,6 +188,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   OutputDir dir;
   dir.out_ = dir.path_ = WithoutSlashes(out);
   dir.options_ = options;
+  dir.plan_ = plan.digest();
   absl::Status status = dir.Create();
   if (status.ok()) status = dir.CheckIsOurs(dir.path_);
   if (!status.ok()) return status;

@@ -192,6 +192,7 @@ class OutputDir {
 
   std::string out_, path_, notice_;
   OutputOptions options_;
+  Digest plan_;
   File lock_;
   bool complete_ = false;
   bool plan_was_lost_ = false;

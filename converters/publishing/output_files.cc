@@ -100,6 +100,9 @@ bool OutputDir::WasThere(const std::string& name) const {
 
 // Equal workers make equal bytes: this file is damaged, or the workers are not equal.
 absl::Status OutputDir::OtherBytes(const std::string& name, const FileEntry& mine) const {
+  // A worker for which shards are named has not read what was journalled of others.
+  ASSIGN_OR_RETURN(const std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder)));
+  RETURN_IF_ERROR(CheckOnePlan(path_, plan_, lines));
   ASSIGN_OR_RETURN(const std::optional<uint32_t> shard, NotedShard(path_, name));
   const std::string path = PathOf(name);
   absl::StatusOr<File> file = File::OpenRead(path);

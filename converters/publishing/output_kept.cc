@@ -95,7 +95,7 @@ absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
 absl::Status OutputDir::CheckJournals(const Plan& plan) {
   ASSIGN_OR_RETURN(const std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder)));
   plan_was_lost_ = true;
-  return CheckOnePlan(path_, plan, lines);
+  return CheckOnePlan(path_, plan.digest(), lines);
 }
 
 // Names that the build may give files; written after the plan, so they always belong to the
@@ -166,7 +166,7 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
   ASSIGN_OR_RETURN(const auto names, JournalsToRead());
   const std::set<std::string>* const only = names ? &*names : nullptr;
   ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder), only));
-  RETURN_IF_ERROR(CheckOnePlan(path_, plan, lines));
+  RETURN_IF_ERROR(CheckOnePlan(path_, plan.digest(), lines));
   ASSIGN_OR_RETURN(std::set<std::string> noted, NotedFiles(path_, only));
   // Beside OUT, a manifest is that of a run killed before the exchange.
   if (replaces() && PublishedByOther(plan)) noted.insert(std::string(kManifestName));

@@ -111,20 +111,20 @@ bool FitsPlan(const ShardResult& line, const Plan& plan) {
                      [&](const Skip& skip) { return skip.row < rows; });
 }
 
-absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
+absl::Status CheckOnePlan(const std::string& dataset, const Digest& plan,
                           std::span<const ShardResult> lines) {
   std::map<std::string, std::vector<std::string>> files;
   std::map<std::string, std::set<std::string>> journals;
   const bool others = std::any_of(lines.begin(), lines.end(), [&](const ShardResult& line) {
-    return line.plan && *line.plan != plan.digest();
+    return line.plan && *line.plan != plan;
   });
   if (!others) return absl::OkStatus();
   for (const ShardResult& line : lines) {
-    const std::string of = line.plan.value_or(plan.digest()).ToHex();
+    const std::string of = line.plan.value_or(plan).ToHex();
     files[of].push_back(line.file.name);
     journals[of].insert(EscapeForTerminal(line.journal));
   }
-  const bool mixed = files.contains(plan.digest().ToHex()) || files.size() > 1;
+  const bool mixed = files.contains(plan.ToHex()) || files.size() > 1;
   std::string text =
       absl::StrCat(EscapeForTerminal(dataset),
                    mixed ? " holds shards of several plans, which are never mixed:"
@@ -132,10 +132,10 @@ absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
                            "never mixed:");
   for (const auto& [of, names] : files) {
     absl::StrAppend(
-        &text, "\n  plan xxh3:", of, of == plan.digest().ToHex() ? " (that of this dataset)" : "",
-        ": ", FirstFew(names, kNamed), ", by .pack/", absl::StrJoin(journals[of], ", .pack/"));
+        &text, "\n  plan xxh3:", of, of == plan.ToHex() ? " (that of this dataset)" : "", ": ",
+        FirstFew(names, kNamed), ", by .pack/", absl::StrJoin(journals[of], ", .pack/"));
   }
-  const std::string this_plan = absl::StrCat("plan xxh3:", plan.digest().ToHex());
+  const std::string this_plan = absl::StrCat("plan xxh3:", plan.ToHex());
   if (mixed) {
     return absl::FailedPreconditionError(absl::StrCat(
         text, "\nIf ", this_plan,

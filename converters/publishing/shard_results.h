@@ -1,6 +1,6 @@
 // Decides which journal lines are still true of the shards of a plan.
 //
-//   absl::Status one_plan = CheckOnePlan("OUT", plan, lines);  // names files of other plans
+//   absl::Status one_plan = CheckOnePlan("OUT", plan.digest(), lines);  // names files of other plans
 //   absl::StatusOr<ShardStates> states =
 //       LookAtShards("OUT", plan, lines, wanted, ShardLook::kHash, pool);
 //   if (states->finished.size() < plan.shards().size()) return Unfinished("OUT", plan, *states);
@@ -55,7 +55,7 @@ bool FitsPlan(const ShardResult& line, const Plan& plan);
 
 // FailedPrecondition when lines are of another plan. A line that names no plan is of the one in
 // `.pack`.
-absl::Status CheckOnePlan(const std::string& dataset, const Plan& plan,
+absl::Status CheckOnePlan(const std::string& dataset, const Digest& plan,
                           std::span<const ShardResult> lines);
 
 // Checks the shards for which `wants`, by number, is true. Cancelled when `stop` is set meanwhile.

@@ -122,7 +122,7 @@ absl::StatusOr<WorkersState> ReadWorkersState(const std::string& dataset, const 
       ReadJournals(In(dataset, kPackFolder), /*only=*/nullptr, JournalParts::kFiles);
   if (!lines.ok() && !absl::IsNotFound(lines.status())) return lines.status();
   if (lines.ok()) {
-    RETURN_IF_ERROR(CheckOnePlan(dataset, plan, *lines));
+    RETURN_IF_ERROR(CheckOnePlan(dataset, plan.digest(), *lines));
     std::vector<bool> wants(state.shards, true);
     for (const uint32_t n : known) {
       if (n >= state.shards) continue;
