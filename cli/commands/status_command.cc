@@ -56,7 +56,11 @@ struct Report {
   bool done() const { return published || (begun && state.done.size() == state.shards); }
   // Nobody will finish them unasked.
   bool hopeless() const {
-    return !state.failed.empty() && state.done.size() + state.failed.size() == state.shards;
+    const auto left_alone =
+        std::count_if(state.failed.begin(), state.failed.end(),
+                      [](const auto& each) { return each.second.is_left_alone(); });
+    return left_alone > 0 &&
+           state.done.size() + static_cast<size_t>(left_alone) == state.shards;
   }
 };
 
@@ -195,8 +199,8 @@ std::string Text(const Report& report, const std::string& out) {
   AppendStale(state, text);
   AppendSlow(state, text);
   size_t named = 0;
-  for (const auto& [shard, why] : state.failed) {
-    if (named++ < kNamed) StrAppend(&text, "failed   ", shard, "  ", EscapeForTerminal(why), "\n");
+  for (const auto& [shard, failure] : state.failed) {
+    if (named++ < kNamed) StrAppend(&text, "failed   ", shard, "  ", failure.Text(), "\n");
   }
   if (report.done())
     StrAppend(&text, "next     ", TypedProgram(), " commit ", ShellQuoted(out), "\n");
@@ -222,8 +226,10 @@ std::string Json(const Report& report) {
                       {"behind_seconds", owner.behind_seconds},
                       {"gone", owner.gone}});
   }
-  for (const auto& [shard, why] : state.failed)
-    failed.push_back({{"shard", shard}, {"why", PercentEscape(why)}});
+  for (const auto& [shard, failure] : state.failed) {
+    failed.push_back(
+        {{"shard", shard}, {"workers", failure.workers}, {"why", PercentEscape(failure.why)}});
+  }
   const double rate = state.ShardsPerSecond();
   const nlohmann::json json = {
       {"schema", "shardpack.status/1"},

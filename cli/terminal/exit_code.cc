@@ -24,7 +24,8 @@ constexpr std::array<ExitCodeSpec, 11> kExitCodes = {{
      "Conflict: the output exists, belongs to another plan, or is locked by another run; or a "
      "dataset was replaced while it was read."},
     {ExitCode::kIo, "I/O error or no space",
-     "I/O error or no space left; a build resumes when the same command is run again."},
+     "I/O error, no permission or no space left; a build resumes when the same command is run "
+     "again."},
     {ExitCode::kHeld, "shards missing or held",
      "Shards are missing, or other workers hold them: nothing was published yet."},
     {ExitCode::kFound, "found, with --check",

@@ -30,7 +30,7 @@ absl::StatusOr<ShardChoice::Choice> ShardChoice::Next(std::span<const uint32_t> 
   ASSIGN_OR_RETURN(choice.theirs, Theirs(waiting));
   if (!choice.theirs.empty()) return choice;
   ASSIGN_OR_RETURN(const auto failures, claims->Failures());
-  const std::pair<const uint32_t, std::string>* failed = nullptr;
+  const std::pair<const uint32_t, ShardFailure>* failed = nullptr;
   size_t left_alone = 0;
   for (const uint32_t shard : waiting) {
     if (const auto found = failures.find(shard); found != failures.end()) {
@@ -48,9 +48,9 @@ absl::StatusOr<ShardChoice::Choice> ShardChoice::Next(std::span<const uint32_t> 
   // An error would end the run, and with it the shards that it has begun.
   if (left_alone < waiting.size() || !idle) return choice;
   return absl::DataLossError(absl::StrCat(
-      ShardClaims::kMostFailures, " workers have failed at shard ", failed->first,
+      failed->second.workers, " workers have failed at shard ", failed->first,
       left_alone > 1 ? absl::StrCat(" and as many at ", left_alone - 1, " others") : "",
-      ", so it is left alone. The last of them said: ", EscapeForTerminal(failed->second),
+      ", so it is left alone. The last of them said: ", EscapeForTerminal(failed->second.why),
       "\nA worker for which it is named tries again: --shards ", failed->first));
 }
 

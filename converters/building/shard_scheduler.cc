@@ -23,7 +23,6 @@ constexpr uint64_t kSampleOverheadBytes = 128;
 // No shard is opened while so many are being issued, or so many wait to be finished: each holds a
 // file, a write buffer and what its proof expects. Those whose last chunks are in flight are extra.
 constexpr size_t kMaxOpenShards = 64;
-constexpr int kAttempts = 2;
 // A scratch that has changed an image of more than this gives its memory back.
 constexpr uint64_t kScratchBytes = uint64_t{32} << 20;
 // A chunk whose images take more than this part of the memory is appended in pieces.
@@ -67,7 +66,8 @@ ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, Out
       threads_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(options.jobs) + 1),
       arena_(options.jobs, /*reserved_for_masters=*/0),
       memory_(options.memory_bytes, progress.memory_bytes),
-      choice_(plan, out) {}
+      choice_(plan, out),
+      failures_(out) {}
 
 ShardScheduler::~ShardScheduler() = default;
 
@@ -93,7 +93,7 @@ absl::Status ShardScheduler::Run(std::vector<uint32_t> shards, const std::atomic
   if (stop.load() != 0 && progress_.done_shards < progress_.total_shards) {
     return absl::CancelledError("stopped by a signal");
   }
-  return absl::OkStatus();
+  return failures_.SetAside();
 }
 
 void ShardScheduler::IssueChunks(const std::atomic<int>& stop) {
@@ -169,7 +169,7 @@ absl::Status ShardScheduler::OpenNext() {
     const std::lock_guard lock(mutex_);
     if (choice.shard) {
       waiting_.erase(std::find(waiting_.begin(), waiting_.end(), *choice.shard));
-      ++attempts_[*choice.shard];
+      failures_.Begin(*choice.shard);
     }
     std::set<uint32_t> gone;
     for (const ShardResult& theirs : choice.theirs) gone.insert(theirs.shard);
@@ -429,7 +429,8 @@ void ShardScheduler::Deliver(Work work) {
     pool_.NoteProgress();  // many may wait behind this thread's chunk
     if (!failed) {
       absl::Status appended = shard->builder->Append(*next->samples);
-      if (!appended.ok()) FailShard(*shard, std::move(appended));
+      if (!appended.ok())
+        FailShard(*shard, std::move(appended), /*of_input=*/!next->samples->status().ok());
     }
     complete = Retire(shard, std::move(next));
   }
@@ -498,33 +499,20 @@ void ShardScheduler::Report(ShardResult result) {
   (*done_)(std::move(result));
 }
 
-void ShardScheduler::FailShard(OpenShard& shard, absl::Status status) {
+void ShardScheduler::FailShard(OpenShard& shard, absl::Status status, bool of_input) {
   std::unique_lock lock(mutex_);
   shard.Fail();
-  // No second attempt where it cannot help: no space, a sample that the format refuses, or good
-  // bytes that are not those of another worker.
-  const bool damaged = absl::IsDataLoss(status) && !shard.builder->proven();
-  const bool again =
-      (absl::IsUnavailable(status) || damaged) && attempts_[shard.number] < kAttempts;
-  if (again) {
+  const FailedShards::Fate fate = failures_.Judge(
+      shard.number, status, {of_input, shard.builder->proven(), progress_.bytes_in > 0});
+  if (fate == FailedShards::Fate::kAgain) {
     progress_.done_rows -=
         std::min<uint64_t>(progress_.done_rows, plan_.shards()[shard.number].count);
-  } else {
-    failed_.Update(status);
   }
+  if (fate == FailedShards::Fate::kEndsRun) failed_.Update(status);
   ResumeParked();
   lock.unlock();
-  if (!again) NoteFailure(shard.number, status);
-}
-
-// For the other workers. What this machine lacks or may not read, a disk or a share that fails, and
-// what somebody has done to the folder say nothing about the shard.
-void ShardScheduler::NoteFailure(uint32_t number, const absl::Status& status) {
-  if (out_.claims() == nullptr || absl::IsResourceExhausted(status) ||
-      absl::IsUnavailable(status) || absl::IsPermissionDenied(status) ||
-      absl::IsFailedPrecondition(status) || absl::IsNotFound(status))
-    return;
-  (void)out_.claims()->NoteFailure(number, status);  // the error itself is reported
+  if (out_.claims() == nullptr || !SaysSomethingOfTheShard(fate, status)) return;
+  (void)out_.claims()->NoteFailure(shard.number, status);  // the error itself is reported
 }
 
 // Discards a failed shard that has no chunks in flight, and puts it back to be built once more.
@@ -532,7 +520,7 @@ void ShardScheduler::CloseIfFailed(const std::shared_ptr<OpenShard>& shard) {
   if (!shard->failed || shard->in_flight > 0) return;
   if (std::erase(open_, shard) == 0) return;  // closed by another thread
   shard->builder.reset();                     // discards the staged file
-  if (failed_.ok()) waiting_.push_front(shard->number);
+  if (failed_.ok() && !failures_.is_set_aside(shard->number)) waiting_.push_front(shard->number);
   changed_.notify_all();
 }
 

@@ -17,11 +17,10 @@
 //
 // Lifetime: borrows all arguments. Run returns when no task uses the scheduler any more.
 // Thread-safety: Run is called once.
-// Errors: the first error of a shard ends the run, except that a shard whose file could not be
-// written or verified is discarded and built once more. An exception in a task ends the run, too,
-// with the status that build_exception.h gives; what is in flight is then dropped. Only TBB itself
-// still ends the process: when one of its workers cannot start the next one (TBB 2021.8).
-// Units: bytes. Chunks in flight hold at most memory_bytes, or one sample.
+// Errors: the first error of a shard ends the run, except as failed_shards.h says. An exception in
+// a task ends the run, too, with the status that build_exception.h gives; what is in flight is then
+// dropped. Only TBB itself still ends the process: when one of its workers cannot start the next
+// one (TBB 2021.8). Units: bytes. Chunks in flight hold at most memory_bytes, or one sample.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_SHARD_SCHEDULER_H_
 #define SHARDPACK_CONVERTERS_BUILDING_SHARD_SCHEDULER_H_
 
@@ -45,6 +44,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/building/build.h"
+#include "converters/building/failed_shards.h"
 #include "converters/building/memory_budget.h"
 #include "converters/building/sample_chunk.h"
 #include "converters/building/shard_choice.h"
@@ -69,7 +69,8 @@ class ShardScheduler {
 
   // Builds the shards with these numbers. `done` is called for each, from any thread, one call at a
   // time, and without a lock that the other threads need. Cancelled if `stop` became non-zero
-  // before all were done; shards that were not finished are then discarded.
+  // before all were done; shards that were not finished are then discarded. A worker ends with the
+  // error of an input that a disk cannot read only when it has built all other shards.
   absl::Status Run(std::vector<uint32_t> shards, const std::atomic<int>& stop,
                    const std::function<void(ShardResult)>& done);
 
@@ -111,8 +112,8 @@ class ShardScheduler {
   // Whether the shard is complete; it is then in to_finish_.
   bool Retire(const std::shared_ptr<OpenShard>& shard, std::unique_ptr<InFlightChunk> chunk);
   void FinishShard(const std::shared_ptr<OpenShard>& shard);
-  void NoteFailure(uint32_t number, const absl::Status& status);
-  void FailShard(OpenShard& shard, absl::Status status);
+  // `of_input`: it is what reading an input has said.
+  void FailShard(OpenShard& shard, absl::Status status, bool of_input = false);
   void Report(ShardResult result);
   void EndRun(std::exception_ptr thrown);
   std::unique_ptr<TransformScratch> TakeScratch();
@@ -161,7 +162,7 @@ class ShardScheduler {
   size_t finishing_ = 0;  // shards whose chunks are all appended
   std::vector<std::unique_ptr<SampleChunk>> idle_chunks_;
   std::vector<std::unique_ptr<TransformScratch>> idle_scratches_;
-  std::map<uint32_t, int> attempts_;
+  FailedShards failures_;
   absl::Status failed_;
   std::exception_ptr thrown_;
 };

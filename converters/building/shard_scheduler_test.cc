@@ -162,7 +162,7 @@ TEST_F(SchedulerTest, AShardThatOthersFailedAtDoesNotEndTheShardsThatAreOpen) {
   BuildProgress progress;
   const std::atomic<int> stop{0};
   ASSERT_TRUE(Build(plan, source, options, pool_, progress, stop).ok());
-  for (size_t n = 0; n < ShardClaims::kMostFailures; ++n) {
+  for (size_t n = 0; n < ShardFailure::kMostWorkers; ++n) {
     std::ofstream(scratch_.File(absl::StrCat("out/.pack/failed/00000", kFailed, ".node", n,
                                              "-00000000-1-0123456789abcde", n)))
         << "odd bytes";

@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <array>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/pack_names.h"
@@ -17,7 +15,7 @@ namespace shardpack {
 namespace {
 
 constexpr std::string_view kStagedLease = "lease";
-constexpr uint64_t kMaxOwnerBytes = 256, kMaxFailureBytes = 64 << 10;
+constexpr uint64_t kMaxOwnerBytes = 256;
 // More generations than any number of dead holders leaves.
 constexpr uint32_t kMaxGenerations = 1'000'000;
 
@@ -131,21 +129,10 @@ absl::Status ShardClaims::NoteFailure(uint32_t shard, const absl::Status& why) {
   return file.Close();
 }
 
-absl::StatusOr<std::map<uint32_t, std::string>> ShardClaims::Failures() const {
-  std::map<uint32_t, std::string> failures;
-  if (options_.named) return failures;
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, folder_.List(kFailedFolder));
-  std::map<uint32_t, std::vector<std::string>> by_shard;
-  for (const std::string& name : names) {
-    const std::optional<std::pair<uint32_t, std::string>> failure = ParseFailureName(name);
-    if (failure) by_shard[failure->first].push_back(name);
-  }
-  for (const auto& [shard, files] : by_shard) {
-    if (files.size() < kMostFailures) continue;
-    const absl::StatusOr<std::string> text =
-        folder_.Read(absl::StrCat(std::string(kFailedFolder), "/", files.back()), kMaxFailureBytes);
-    failures[shard] = text.ok() ? *text : std::string(text.status().message());
-  }
+absl::StatusOr<std::map<uint32_t, ShardFailure>> ShardClaims::Failures() const {
+  if (options_.named) return std::map<uint32_t, ShardFailure>();
+  ASSIGN_OR_RETURN(auto failures, ReadShardFailures(folder_));
+  std::erase_if(failures, [](const auto& each) { return !each.second.is_left_alone(); });
   return failures;
 }
 

@@ -31,14 +31,12 @@
 #include "converters/publishing/beats.h"
 #include "converters/publishing/owned_folder.h"
 #include "converters/publishing/run_stage.h"
+#include "converters/publishing/shard_failures.h"
 
 namespace shardpack {
 
 class ShardClaims {
  public:
-  // So many workers may fail at a shard before the others leave it alone.
-  static constexpr size_t kMostFailures = 3;
-
   static absl::StatusOr<std::unique_ptr<ShardClaims>> Create(const std::string& dataset,
                                                              const RunStage& stage,
                                                              const WorkerOptions& options,
@@ -51,9 +49,8 @@ class ShardClaims {
 
   // Notes that this run could not build the shard.
   absl::Status NoteFailure(uint32_t shard, const absl::Status& why);
-  // Shards that too many workers have failed at, with what the last of them said. A worker for
-  // which shards were named tries again.
-  absl::StatusOr<std::map<uint32_t, std::string>> Failures() const;
+  // Shards that too many workers have failed at. A worker for which shards were named tries again.
+  absl::StatusOr<std::map<uint32_t, ShardFailure>> Failures() const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -104,7 +104,7 @@ TEST_F(ShardClaimsTest, OneWinnerAGeneration) {
 }
 
 TEST_F(ShardClaimsTest, ShardsAreLeftAloneAfterThreeFailures) {
-  for (size_t i = 0; i < ShardClaims::kMostFailures; ++i) {
+  for (size_t i = 0; i < ShardFailure::kMostWorkers; ++i) {
     Worker worker = Make(Joins());
     EXPECT_TRUE(worker.claims->Failures()->empty());
     EXPECT_TRUE(worker.claims->NoteFailure(12, absl::UnavailableError("disk on fire")).ok());
@@ -112,7 +112,7 @@ TEST_F(ShardClaimsTest, ShardsAreLeftAloneAfterThreeFailures) {
   }
   const auto failures = Make(Joins()).claims->Failures();
   ASSERT_EQ(failures->size(), 1u);
-  EXPECT_THAT(failures->at(12), HasSubstr("on fire"));
+  EXPECT_THAT(failures->at(12).why, HasSubstr("on fire"));
   EXPECT_TRUE(Make({.named = true}).claims->Failures()->empty());
 }
 

@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/listing/first_few.h"
+#include "converters/publishing/owned_folder.h"
+#include "converters/publishing/shard_failures.h"
 #include "formats/core/index_name.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
@@ -274,6 +276,28 @@ std::string HowToBuild(const std::string& dataset, const Plan& plan,
   return text;
 }
 
+namespace {
+
+// Why shards are missing, as far as workers have noted it. An error says nothing about that.
+void AppendFailures(const std::string& dataset, const std::set<uint32_t>& missing,
+                    std::string& text) {
+  const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(dataset);
+  if (!folder.ok()) return;
+  auto failures = ReadShardFailures(*folder);
+  if (!failures.ok()) return;
+  std::erase_if(*failures, [&](const auto& each) { return !missing.contains(each.first); });
+  if (failures->empty()) return;
+  absl::StrAppend(&text, "\n  failed ", failures->size(), ":");
+  size_t named = 0;
+  for (const auto& [shard, failure] : *failures) {
+    if (named++ < kNamed)
+      absl::StrAppend(&text, named > 1 ? ";" : "", " shard ", shard, ": ", failure.Text());
+  }
+  if (named > kNamed) absl::StrAppend(&text, "; and ", named - kNamed, " more");
+}
+
+}  // namespace
+
 absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states) {
   const size_t shards = plan.shards().size();
   std::set<uint32_t> to_build;
@@ -297,6 +321,7 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     }
     if (named > kNamed) absl::StrAppend(&text, "; and ", named - kNamed, " more");
   }
+  AppendFailures(dataset, missing, text);
   absl::StrAppend(&text, HowToBuild(dataset, plan, damaged, missing));
   return states.damaged.empty() ? absl::AbortedError(text) : absl::DataLossError(text);
 }

@@ -10,14 +10,13 @@
 #include "converters/publishing/journal.h"
 #include "converters/publishing/pack_names.h"
 #include "converters/publishing/run_stage.h"
-#include "converters/publishing/shard_claims.h"
 #include "converters/publishing/shard_results.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kMaxOwnerBytes = 256, kMaxFailureBytes = 64 << 10;
+constexpr uint64_t kMaxOwnerBytes = 256;
 
 std::string In(std::string_view folder, std::string_view name) {
   return absl::StrCat(std::string(folder), "/", std::string(name));
@@ -64,20 +63,6 @@ absl::StatusOr<std::vector<OwnerState>> Owners(const OwnedFolder& dataset) {
   newest = std::max(newest, RunStage::FileSystemSeconds(dataset).value_or(newest));
   for (size_t i = 0; i < owners.size(); ++i) owners[i].behind_seconds = newest - times[i];
   return owners;
-}
-
-absl::Status ReadFailures(const OwnedFolder& dataset, WorkersState& state) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, dataset.List(kFailedFolder));
-  std::map<uint32_t, size_t> counts;
-  for (const std::string& name : names) {
-    const auto failure = ParseFailureName(name);
-    if (!failure || state.done.contains(failure->first)) continue;
-    if (++counts[failure->first] < ShardClaims::kMostFailures) continue;
-    const absl::StatusOr<std::string> text =
-        dataset.Read(In(kFailedFolder, name), kMaxFailureBytes);
-    state.failed[failure->first] = text.ok() ? *text : std::string(text.status().message());
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -146,7 +131,8 @@ absl::StatusOr<WorkersState> ReadWorkersState(const std::string& dataset, const 
         owner != state.owners.end() && (owner->gone || owner->behind_seconds >= stale_seconds);
     (stale ? state.stale : state.held)[shard] = name;
   }
-  RETURN_IF_ERROR(ReadFailures(*folder, state));
+  ASSIGN_OR_RETURN(state.failed, ReadShardFailures(*folder));
+  std::erase_if(state.failed, [&](const auto& each) { return state.done.contains(each.first); });
   return state;
 }
 

@@ -25,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "converters/planning/plan.h"
 #include "converters/publishing/beats.h"
+#include "converters/publishing/shard_failures.h"
 #include "converters/threads/io_pool.h"
 
 namespace shardpack {
@@ -41,7 +42,7 @@ struct WorkersState {
   std::set<uint32_t> done;                 // journalled, and both files have their sizes
   std::map<uint32_t, std::string> held;    // shard -> owner of its last lease
   std::map<uint32_t, std::string> stale;   // the same, where that owner is gone or stands still
-  std::map<uint32_t, std::string> failed;  // too many workers have failed: what the last one said
+  std::map<uint32_t, ShardFailure> failed;  // those that are not done
   std::vector<OwnerState> owners;          // those that have a beat
 
   // Shards that are not done.

@@ -1,5 +1,6 @@
 """What an operator does to a folder in which workers build, and what befalls single nodes."""
 
+import errno
 import json
 import os
 import re
@@ -142,6 +143,46 @@ class SourceTest(cluster.ClusterTest):
     self.assertIn("vanished", said)
     self.assertIn("other workers hold", said)
     held.kill()
+
+
+class BadSectorTest(cluster.ClusterTest):
+  """A disk that cannot read one file of the source: the shard is noted, and the worker builds the others."""
+
+  def bad_disk(self, *names):
+    return {"LD_PRELOAD": cluster.SHIM, "SHARDPACK_FAULT_ROOT": str(self.folder / "src" / os.path.join(*names)),
+            "SHARDPACK_FAULT_EACH": "read", "SHARDPACK_FAULT_DO": str(errno.EIO)}
+
+  def test_one_file(self):
+    rows = [json.loads(line) for line in self.pack("ls", "want", "--json").stdout.splitlines()]
+    bad = [row["path"] for row in rows if row["shard"] == "train-000002.tar"][2]
+    env = self.bad_disk(bad)
+    for workers in (1, 2, 3):
+      said = self.work("--join", expect=6, env=env)
+      self.assertIn(f"{bad}: Input/output error", said)
+      self.assertIn("is an input of shard 2", said)
+      status = self.pack("status", "out", expect=7).stdout
+      self.assertIn("5 of 6 done", status)
+      self.assertRegex(status, rf"failed   2  {workers} workers?: read .*{bad}: Input/output error")
+      self.assertEqual([(2, workers)], [(each["shard"], each["workers"])
+                                        for each in json.loads(self.pack("status", "out", "--json", expect=7).stdout)["failed"]])
+      self.assertRegex(self.commit(expect=7), rf"missing 1: 2\n  failed 1: shard 2: {workers} workers?: read .*{bad}: Input/output")
+    self.assertIn("3 workers have failed at shard 2", self.work("--join", expect=4, env=env))
+    self.work("--shards", "2")
+    self.assertNotIn("failed", self.pack("status", "out").stdout)
+    self.commit()
+    self.assert_whole()
+
+  def test_another_node_can_read_it(self):
+    first = json.loads(self.pack("ls", "want", "--json").stdout.splitlines()[1])
+    self.work("--join", expect=6, env=self.bad_disk(first["path"]))
+    self.work("--join")
+    self.commit()
+    self.assert_whole()
+
+  def test_a_disk_that_reads_nothing(self):
+    said = self.work("--join", expect=6, env=self.bad_disk("")).splitlines()
+    self.assertIn("Input/output error", said[0])
+    self.assertEqual([], list(self.out.glob(".pack/failed/*")), "no shard is to blame")
 
 
 class OtherBytesTest(cluster.ClusterTest):
