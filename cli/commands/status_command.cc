@@ -59,8 +59,7 @@ struct Report {
     const auto left_alone =
         std::count_if(state.failed.begin(), state.failed.end(),
                       [](const auto& each) { return each.second.is_left_alone(); });
-    return left_alone > 0 &&
-           state.done.size() + static_cast<size_t>(left_alone) == state.shards;
+    return left_alone > 0 && state.done.size() + static_cast<size_t>(left_alone) == state.shards;
   }
 };
 

@@ -13,10 +13,12 @@
 namespace shardpack {
 
 absl::StatusOr<std::vector<ShardResult>> ShardChoice::Theirs(std::span<const uint32_t> waiting) {
-  RETURN_IF_ERROR(out_.FollowOthers(plan_));
+  ASSIGN_OR_RETURN(const std::set<uint32_t> journalled, out_.FollowOthers(plan_));
   std::vector<ShardResult> theirs;
+  if (journalled.empty()) return theirs;
   for (const uint32_t shard : waiting) {
-    ASSIGN_OR_RETURN(std::optional<ShardResult> each, out_.FinishedByOther(shard));
+    if (!journalled.contains(shard)) continue;
+    ASSIGN_OR_RETURN(std::optional<ShardResult> each, out_.TakeFinishedByOther(shard));
     if (each) theirs.push_back(*std::move(each));
   }
   return theirs;

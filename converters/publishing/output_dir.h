@@ -94,11 +94,12 @@ class OutputDir {
   absl::StatusOr<std::unique_ptr<StagedFile>> StageWhole(const std::string& name,
                                                          std::string_view bytes) const;
 
-  // Reads what other runs have journalled since the last call.
-  absl::Status FollowOthers(const Plan& plan) const;
-  // The shard if another run had published and journalled it by then, intact (for shards that were
-  // named: by their hash, else by their sizes); else nullopt.
-  absl::StatusOr<std::optional<ShardResult>> FinishedByOther(size_t shard) const;
+  // Reads what other runs have journalled since the last call. Returns the wanted shards that are
+  // journalled, and not taken yet.
+  absl::StatusOr<std::set<uint32_t>> FollowOthers(const Plan& plan) const;
+  // The shard, once, if another run had published and journalled it by then, intact (for shards
+  // that were named: by their hash, else by their sizes); else nullopt.
+  absl::StatusOr<std::optional<ShardResult>> TakeFinishedByOther(uint32_t shard) const;
   // Whether that shard was journalled before this run began, damaged or not.
   bool WasJournalled(uint32_t shard) const { return journalled_.contains(shard); }
   // For a complete dataset that was compared with its source: updates the file times in the

@@ -41,11 +41,15 @@ struct OutputDir::Followed {
   explicit Followed(JournalReader journals) : reader(std::move(journals)) {}
   std::mutex mutex;
   JournalReader reader;
-  std::map<uint32_t, std::vector<ShardResult>> lines;  // of other runs
+  std::set<uint32_t> wanted;
+  std::map<uint32_t, std::vector<ShardResult>> lines;  // of other runs, of wanted shards
 };
 
 void OutputDir::Follow(const std::string& own_journal) {
   followed_ = std::make_shared<Followed>(JournalReader(PathOf(kPackFolder), own_journal));
+  followed_->wanted.insert(wanted_.begin(), wanted_.end());
+  // What was finished before is known.
+  for (const ShardResult& result : finished_) followed_->wanted.erase(result.shard);
 }
 
 absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
@@ -239,25 +243,28 @@ absl::Status OutputDir::NameIndexes(const Plan& plan) {
 // built them has proven them, and the commit reads all of them.
 bool OutputDir::Reads() const { return !options_.shares() || options_.worker->named; }
 
-absl::Status OutputDir::FollowOthers(const Plan& plan) const {
+absl::StatusOr<std::set<uint32_t>> OutputDir::FollowOthers(const Plan& plan) const {
   const std::lock_guard lock(followed_->mutex);
   ASSIGN_OR_RETURN(const auto names, JournalsToRead());
   absl::StatusOr<std::vector<ShardResult>> read =
       followed_->reader.ReadNew(names ? &*names : nullptr);
-  if (absl::IsNotFound(read.status())) return absl::OkStatus();  // published: .pack is gone
+  if (absl::IsNotFound(read.status())) read.emplace();  // published: .pack is gone
   if (!read.ok()) return read.status();
   for (ShardResult& line : *read) {
-    if (FitsPlan(line, plan) && !(Reads() && LacksWhatMayBeBack(line)))
+    if (followed_->wanted.contains(line.shard) && FitsPlan(line, plan) &&
+        !(Reads() && LacksWhatMayBeBack(line)))
       followed_->lines[line.shard].push_back(std::move(line));
   }
-  return absl::OkStatus();
+  std::set<uint32_t> shards;
+  for (const auto& [shard, lines] : followed_->lines) shards.insert(shards.end(), shard);
+  return shards;
 }
 
-absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(size_t shard) const {
+absl::StatusOr<std::optional<ShardResult>> OutputDir::TakeFinishedByOther(uint32_t shard) const {
   std::vector<ShardResult> lines;
   {
     const std::lock_guard lock(followed_->mutex);
-    const auto found = followed_->lines.find(static_cast<uint32_t>(shard));
+    const auto found = followed_->lines.find(shard);
     if (found != followed_->lines.end()) lines = found->second;
   }
   const ShardLook look = Reads() ? ShardLook::kHash : ShardLook::kSize;
@@ -265,7 +272,11 @@ absl::StatusOr<std::optional<ShardResult>> OutputDir::FinishedByOther(size_t sha
     ASSIGN_OR_RETURN(const bool file, Matches(PathOf(line.file.name), line.file, look));
     if (!file) continue;
     ASSIGN_OR_RETURN(const bool index, Matches(PathOf(line.index.name), line.index, look));
-    if (index) return std::optional<ShardResult>(std::move(line));
+    if (!index) continue;
+    const std::lock_guard lock(followed_->mutex);
+    followed_->lines.erase(shard);
+    followed_->wanted.erase(shard);
+    return std::optional<ShardResult>(std::move(line));
   }
   return std::nullopt;
 }

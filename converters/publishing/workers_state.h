@@ -38,12 +38,12 @@ struct OwnerState {
 };
 
 struct WorkersState {
-  size_t shards = 0;                       // of the plan
-  std::set<uint32_t> done;                 // journalled, and both files have their sizes
-  std::map<uint32_t, std::string> held;    // shard -> owner of its last lease
-  std::map<uint32_t, std::string> stale;   // the same, where that owner is gone or stands still
+  size_t shards = 0;                        // of the plan
+  std::set<uint32_t> done;                  // journalled, and both files have their sizes
+  std::map<uint32_t, std::string> held;     // shard -> owner of its last lease
+  std::map<uint32_t, std::string> stale;    // the same, where that owner is gone or stands still
   std::map<uint32_t, ShardFailure> failed;  // those that are not done
-  std::vector<OwnerState> owners;          // those that have a beat
+  std::vector<OwnerState> owners;           // those that have a beat
 
   // Shards that are not done.
   std::set<uint32_t> Unfinished() const;
