@@ -73,6 +73,40 @@ class KillTest(cluster.ClusterTest):
     print(f"commit: {calls} calls that write, {killed} kills", flush=True)
     self.assertGreater(killed, 20)
 
+  def test_a_line_that_is_torn(self):
+    """A worker killed within a write of its journal; the shard itself is in place."""
+    self.work("--join")
+    shutil.copytree(self.out, self.folder / "built")
+    name = next((self.out / ".pack").glob("journal-*")).name
+    whole = (self.out / ".pack" / name).read_bytes()
+    last = len(whole.rstrip(b"\n").rpartition(b"\n")[2])
+    for left_out in (1, 2, last // 2, last):
+      self.clear()
+      shutil.copytree(self.folder / "built", self.out)
+      (self.out / ".pack" / name).write_bytes(whole[:-left_out])
+      with self.subTest(left_out=left_out):
+        self.assertIn("missing 1", self.commit(expect=7))
+        self.work("--join")
+        self.commit()
+        self.assert_whole()
+
+  def test_a_reply_that_is_lost(self):
+    """A network file system repeats a call whose reply it has not seen, and reports what the second one met."""
+    words = self.words("--join", "-j", "1", "--io-depth", "1")
+    calls = self.calls(*words)
+    for name, error, codes in (("link", errno.EEXIST, (0,)), ("rename", errno.ENOENT, (0, 6)), ("unlink", errno.ENOENT, (0,)),
+                               ("mkdir", errno.EEXIST, (0,))):
+      numbers = [number for number, call, _ in calls if call.startswith(name)]
+      self.assertNotEqual([], numbers, name)
+      for number in numbers:
+        self.clear()
+        with self.subTest(call=number, name=name):
+          done = self.pack(*words, env=self.shim(AT=number, DO=f"lost={error}"), expect=None)
+          self.assertIn(done.returncode, codes, done.stderr)
+          self.work("--join")
+          self.commit()
+          self.assert_whole()
+
   def test_a_disk_that_fails_after_the_manifest_is_in_place(self):
     self.work("--join")
     shutil.copytree(self.out, self.folder / "built")

@@ -4,7 +4,8 @@
 //   LD_PRELOAD=libfault_shim.so SHARDPACK_FAULT_ROOT=/tmp/x SHARDPACK_FAULT_LOG=calls pack ...      records all calls
 //   ... SHARDPACK_FAULT_AT=17 SHARDPACK_FAULT_DO=5 pack ...        the 17th fails with error number 5 (EIO)
 //   ... SHARDPACK_FAULT_DO=kill-before|kill-after pack ...         the process is killed before or after it
-//   ... SHARDPACK_FAULT_DO=lost pack ...                           it is done, and answers EIO nevertheless
+//   ... SHARDPACK_FAULT_DO=lost pack ...                           it is done, and answers EIO nevertheless;
+//                                                                  lost=17: that error number
 //   ... SHARDPACK_FAULT_EACH=open SHARDPACK_FAULT_DO=5 pack ...    every call of that name fails so
 //   ... SHARDPACK_FAULT_SAYS=3 SHARDPACK_FAULT_WAITS=4 pack ...    every write says so by a byte to descriptor 3, and
 //                                                                  waits for one from descriptor 4, or for its end
@@ -63,8 +64,9 @@ __attribute__((constructor)) static void Start(void) {
   if (what != NULL) {
     kill_before = strcmp(what, "kill-before") == 0;
     kill_after = strcmp(what, "kill-after") == 0;
-    lost = strcmp(what, "lost") == 0;
-    hit_error = lost ? EIO : atoi(what);
+    lost = strncmp(what, "lost", 4) == 0;
+    hit_error = atoi(lost && what[4] == '=' ? what + 5 : what);
+    if (lost && hit_error == 0) hit_error = EIO;
   }
   if (getenv("SHARDPACK_FAULT_SAYS") != NULL) says = atoi(getenv("SHARDPACK_FAULT_SAYS"));
   if (getenv("SHARDPACK_FAULT_WAITS") != NULL) waits = atoi(getenv("SHARDPACK_FAULT_WAITS"));
