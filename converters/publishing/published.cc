@@ -353,6 +353,7 @@ absl::Status CheckSourceFits(const Plan& plan, const std::string& root,
   uint64_t files = 0, gone = 0;
   if (listing.mtime_ns.empty()) return absl::OkStatus();
   for (const uint32_t n : shards) {
+    if (files == kMaxLooks) break;
     const PlannedShard& shard = plan.shards()[n];
     RETURN_IF_ERROR(plan.CheckSlice(n));
     for (uint64_t p = shard.first; p < shard.first + shard.count && files < kMaxLooks; ++p) {
