@@ -2,7 +2,7 @@
 
 The dataset is the one that a single process makes, byte for byte, and nothing else is left. `./engines` starts this. Then the
 session on the engine's page (docs/cluster-ENGINE.md) is run as it stands there; --write puts what it printed into the page.
-usage: engines_check.py [--write] [spark|ray|slurm|kubernetes]...
+usage: engines_check.py [--write] [spark|speculation|ray|slurm|kubernetes]...
 """
 
 import contextlib
@@ -189,6 +189,86 @@ def spark(place):
   return f"{killed} executors and tasks killed; {text.rpartition('job ')[2].strip()}; {seconds:.0f} s in all"
 
 
+@contextlib.contextmanager
+def spark_cluster(python, path):
+  """A master and two workers on addresses of their own: Spark starts a copy of a task on another host only."""
+  home = subprocess.run([python, "-c", "import os, pyspark; print(os.path.dirname(pyspark.__file__))"], capture_output=True,
+                        text=True, check=True).stdout.strip()
+  ports, running = free_ports(4), []
+
+  def start(name, host, *words):
+    env = {**os.environ, "SPARK_HOME": home, "SPARK_LOCAL_IP": host, "PYTHONPATH": SITE, "PYSPARK_PYTHON": python,
+           "PYTHONDONTWRITEBYTECODE": "1"}
+    with open(path / f"{name}.log", "wb") as log:
+      running.append(subprocess.Popen([f"{home}/bin/spark-class", *map(str, words)], env=env, cwd=path, stdout=log, stderr=log,
+                                      start_new_session=True))
+  try:
+    start("master", "127.0.0.1", "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", ports[0],
+          "--webui-port", ports[1])
+    for number in (0, 1):
+      start(f"worker{number}", f"127.0.0.{2 + number}", "org.apache.spark.deploy.worker.Worker", f"spark://127.0.0.1:{ports[0]}",
+            "--host", f"127.0.0.{2 + number}", "--cores", 2, "--memory", "1g", "--webui-port", ports[2 + number],
+            "--work-dir", path / f"work{number}")
+    yield f"spark://127.0.0.1:{ports[0]}", running
+  finally:
+    for process in running:
+      for pid in below(process) + [process.pid]:
+        with contextlib.suppress(ProcessLookupError):
+          os.kill(pid, signal.SIGKILL)
+      process.wait()
+
+
+def speculation(place):
+  """A task whose `pack` stands still: Spark starts a copy on the other host, which takes the shard over."""
+  if shutil.which("java") is None:
+    raise Skipped("there is no java (Debian: openjdk-17-jre-headless)")
+  python = environment("spark")
+  shards = lambda running: [(pid, words[words.index("--shards") + 1]) for process in running for pid in below(process)
+                            if is_pack(words := words_of(pid)) and "--shards" in words]
+  with spark_cluster(python, place.path) as (master, running):
+    script = textwrap.dedent(f"""
+        from pyspark.sql import SparkSession
+        import shardpack.spark
+        spark = (SparkSession.builder.master("{master}").config("spark.ui.enabled", "false")
+                 .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+                 .config("spark.executor.memory", "512m").config("spark.speculation", "true")
+                 .config("spark.speculation.quantile", "0.3").config("spark.speculation.multiplier", "1.5")
+                 .config("spark.speculation.interval", "100ms").config("spark.speculation.minTaskRuntime", "1s").getOrCreate())
+        report = shardpack.spark.pack(spark, "plan", "out")
+        assert report["counts"]["packed"] == {SHARDS * SAMPLES}
+        spark.stop()
+        """)
+    env = {**os.environ, "PYTHONPATH": SITE, "PYTHONDONTWRITEBYTECODE": "1", "PYSPARK_PYTHON": python}
+    begun = time.monotonic()
+    with subprocess.Popen([python, "-c", script], cwd=place.path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          start_new_session=True) as driver:
+      said = []
+      reader = threading.Thread(target=lambda: said.append(driver.stdout.read()))
+      reader.start()
+      stopped, copied = None, False
+      while driver.poll() is None and time.monotonic() < begun + SECONDS:
+        time.sleep(0.01)
+        for pid, shard in shards(running):
+          if stopped is None:
+            with contextlib.suppress(ProcessLookupError):
+              os.kill(pid, signal.SIGSTOP)
+              stopped = (pid, shard)
+          copied = copied or (pid, shard) != stopped and shard == stopped[1]
+      for pid in [*below(driver), *([driver.pid] if driver.poll() is None else [])]:
+        with contextlib.suppress(ProcessLookupError):
+          os.kill(pid, signal.SIGKILL)
+      reader.join()
+      assert driver.returncode == 0, f"{driver.returncode}\n{said[0].decode(errors='replace')[-4000:]}"
+    assert stopped is not None and copied, f"no copy was seen: {stopped}"
+    seconds = time.monotonic() - begun
+    with contextlib.suppress(ProcessLookupError):
+      os.kill(stopped[0], signal.SIGCONT)
+    until = time.monotonic() + 30
+    while pathlib.Path(f"/proc/{stopped[0]}").exists() and time.monotonic() < until:
+      time.sleep(0.1)
+  return f"the task of shard {stopped[1]} stood still, a copy built it; {seconds:.0f} s in all"
+
+
 def ray(place):
   killed, text, seconds = run_and_kill(environment("ray"), f"""
       import os, time, ray
@@ -327,7 +407,7 @@ def slurm(place):
 
 
 def main():
-  engines = {"spark": spark, "ray": ray, "slurm": slurm, "kubernetes": None}  # the last has no engine here
+  engines = {"spark": spark, "speculation": speculation, "ray": ray, "slurm": slurm, "kubernetes": None}  # the last has no engine here
   write = "--write" in sys.argv
   passed = failed = 0
   for name in [word for word in sys.argv[1:] if word != "--write"] or engines:
@@ -338,7 +418,8 @@ def main():
           place = Place(pathlib.Path(folder).resolve() / "killed")
           facts = engines[name](place)
           place.check()
-        SESSIONS[name](Place(pathlib.Path(folder).resolve() / "page"), write)
+        if name in SESSIONS:
+          SESSIONS[name](Place(pathlib.Path(folder).resolve() / "page"), write)
         print(f"{name}: passed: {facts}", flush=True)
         passed += 1
       except Skipped as why:
