@@ -117,7 +117,7 @@ class RacesTest(cluster.ClusterTest):
     for words in (("-f", "tfrecord"), ("-f", "lmdb", "--seed", "4"), ("-f", "webdataset", "--split", "train=0.5,val=0.5")):
       words = ("--samples-per-shard", "7", *words)
       with self.subTest(words=words):
-        self.pack("convert", "packed", "-o", "one", "-q", *words)
+        self.pack("build", "packed", "-o", "one", "-q", *words)
         self.pack("plan", "packed", "--write", "other", "-q", *words)
         self.work("--shards", "2", plan="other")
         self.work("--join", plan="other")
