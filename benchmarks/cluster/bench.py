@@ -55,7 +55,7 @@ def workers(options):
   for turn in range(options.rounds + 1):
     times = {}
     for what in (single, together) if turn % 2 == 0 else (together, single):
-      for out in (one, four) if what is single else (four,):
+      for out in (one,) if what is single else (four,):
         shutil.rmtree(out, ignore_errors=True)
       os.sync()
       times[what] = timed(what)
