@@ -953,8 +953,9 @@ typedef struct shardpack_field {
 
 /* What another writer has left in PATH.parts is kept and continued. EXISTS if there is a dataset,
  * unless an argument is "--overwrite" or a finish of PATH.parts was begun, which may have made it.
- * What a finish that was killed has published is no longer continued, but removed. STATE if a writer
- * of this number is open, in any process, or while another process removes what was published. */
+ * What a finish that was killed has published is no longer continued, but removed. STATE if a
+ * writer of this number is open, in any process, or while another process removes what was
+ * published. */
 SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
                                                    const shardpack_writer_options* options,
                                                    shardpack_writer** writer,
