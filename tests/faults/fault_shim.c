@@ -6,6 +6,8 @@
 //   ... SHARDPACK_FAULT_DO=kill-before|kill-after pack ...         the process is killed before or after it
 //   ... SHARDPACK_FAULT_DO=lost pack ...                           it is done, and answers EIO nevertheless;
 //                                                                  lost=17: that error number
+//   ... SHARDPACK_FAULT_ONLY=link SHARDPACK_FAULT_AT=2 ...         counts only calls whose name begins so: other
+//                                                                  threads' calls do not shift the number
 //   ... SHARDPACK_FAULT_EACH=open SHARDPACK_FAULT_DO=5 pack ...    every call of that name fails so
 //   ... SHARDPACK_FAULT_SAYS=3 SHARDPACK_FAULT_WAITS=4 pack ...    every write says so by a byte to descriptor 3, and
 //                                                                  waits for one from descriptor 4, or for its end
@@ -38,6 +40,7 @@ static size_t root_length;
 static int log_file = -1;
 static long hit_number;   // 0 = record
 static const char* each;  // the name of calls that all fail
+static const char* only;  // what the names of counted calls begin with
 static int hit_error;
 static int kill_before, kill_after, lost;
 static long calls;
@@ -61,6 +64,7 @@ __attribute__((constructor)) static void Start(void) {
   const char* const what = getenv("SHARDPACK_FAULT_DO");
   hit_number = at == NULL ? 0 : atol(at);
   each = getenv("SHARDPACK_FAULT_EACH");
+  only = getenv("SHARDPACK_FAULT_ONLY");
   if (what != NULL) {
     kill_before = strcmp(what, "kill-before") == 0;
     kill_after = strcmp(what, "kill-after") == 0;
@@ -104,6 +108,7 @@ static enum Action Count(const char* call, const char* path) {
   if (root_length == 0 || strncmp(path, root, root_length) != 0) return kNothing;
   if (waits >= 0) Wait(call);
   if (each != NULL) return strcmp(call, each) == 0 ? kFail : kNothing;
+  if (only != NULL && strncmp(call, only, strlen(only)) != 0) return kNothing;
   const long number = __atomic_add_fetch(&calls, 1, __ATOMIC_SEQ_CST);
   if (hit_number != 0 && number != hit_number) return kNothing;
   if (log_file >= 0) {
