@@ -16,6 +16,7 @@
 #include "converters/publishing/exchange.h"
 #include "converters/publishing/live_workers.h"
 #include "converters/publishing/output_dir.h"
+#include "converters/publishing/owned_folder.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
 #include "converters/publishing/pack_names.h"
@@ -34,6 +35,13 @@ constexpr int kLockTries = 100;
 constexpr std::chrono::milliseconds kLockPause{20};
 // Copying more than this would keep a worker from its first shard.
 constexpr uint64_t kMaxCopiedPlanBytes = uint64_t{16} << 20;
+
+// A file of `.pack` that another program or a user made stays.
+absl::Status CheckOursInPack(const std::string& out, const OwnedFolder& folder,
+                             std::string_view name) {
+  RETURN_IF_ERROR(CheckPackFolder(out));  // nor is another program's link replaced
+  return CheckMayWrite(folder, name);
+}
 
 }  // namespace
 
@@ -68,6 +76,7 @@ absl::Status OutputDir::PublishPlan(const Plan& plan) const {
 }
 
 absl::Status OutputDir::ReplacePlan(const Plan& plan) const {
+  RETURN_IF_ERROR(CheckOursInPack(path_, *folder_, kPlanName));
   ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StagePlan(plan));
   return folder_->Replace(stage_->NameOf(kOfTheRun), kPlanName);
 }
@@ -263,10 +272,8 @@ absl::Status OutputDir::ClaimExtras(
 
 // Replaces a small file of `.pack`, or the manifest that was just read, atomically.
 absl::Status OutputDir::Replace(std::string_view name, std::string_view bytes) const {
-  RETURN_IF_ERROR(CheckPackFolder(path_));  // do not replace another program's link
-  if (name != kManifestName) {
-    RETURN_IF_ERROR(CheckMayWrite(*folder_, name));
-  }
+  RETURN_IF_ERROR(name == kManifestName ? CheckPackFolder(path_)
+                                        : CheckOursInPack(path_, *folder_, name));
   ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
   return folder_->Replace(stage_->NameOf(kOfTheRun), name);
 }
