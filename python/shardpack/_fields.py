@@ -129,7 +129,9 @@ class DecodeFields:
   def __init__(self, fields: Optional[Mapping[str, FieldDecodes]]) -> None:
     if fields and not isinstance(fields, Mapping):
       raise OptionError("decode_fields must be a dict, such as {'mask.png': 'labels', 'json': 'coco'}")
-    self.masks, self._structs, self.maps = [], [], []
+    self.masks: list[str] = []
+    self.maps: list[str] = []
+    self._structs: list[Any] = []
     self._kept: list[Any] = []
     for name, given in (fields or {}).items():
       for how in given if isinstance(given, (list, tuple)) else (given,):
