@@ -12,29 +12,34 @@ or step by step:
       images, labels = torch.from_dlpack(batch.pixels), torch.from_numpy(batch.labels)
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from ._augment import Augment, Mix, apply_program
 from ._batch import Batch
 from ._c import VERSION as __version__
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
-from ._device_loader import DeviceBatch, DeviceLoader, ResidentLoader
 from ._errors import (CancelledError, CursorError, DataLossError, DeniedError, DeviceError, Error, ExistsError, InternalError,
                       NoAnswerError, NoMemoryError, NotADatasetError, NotFoundError, OptionError, OutOfRangeError, PackError, StateError,
                       SystemCallError, UnsupportedError)
 from ._fields import Coco, CocoLabels, Labels, Paired
-from ._jobs import Job, convert, diff, dups, extract, index, pack, report, stats, validate
 from ._load import load
 from ._loader import Loader
 from ._objects import Objects
 from ._order import PADDING_ID, Order
-from ._progress import Progress
-from ._report import Finding, Report
 from ._sample import Sample
 from ._samples import EncodedBatch, Samples, collate
 from ._table import Table
 from ._tensor import Tensor
-from ._writer import Writer, finish
+
+if _TYPE_CHECKING:
+  from ._device_loader import DeviceBatch, DeviceLoader, ResidentLoader
+  from ._jobs import Job, convert, diff, dups, extract, index, pack, report, stats, validate
+  from ._progress import Progress
+  from ._report import Finding, Report
+  from ._writer import Writer, finish
 
 __all__ = [
     "Augment", "Batch", "CancelledError", "Coco", "CocoLabels", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device",
@@ -44,3 +49,25 @@ __all__ = [
     "Samples", "StateError", "SystemCallError", "Table", "Tensor", "UnsupportedError", "Writer", "apply_program", "collate",
     "convert", "diff", "dups", "extract", "finish", "index", "load", "pack", "report", "stats", "validate",
 ]
+
+# What few programs use is imported when its name is first used: each process of a training run imports this package.
+_LATER = {
+    name: module for module, names in {
+        "_device_loader": ("DeviceBatch", "DeviceLoader", "ResidentLoader"),
+        "_jobs": ("Job", "convert", "diff", "dups", "extract", "index", "pack", "report", "stats", "validate"),
+        "_progress": ("Progress",),
+        "_report": ("Finding", "Report"),
+        "_writer": ("Writer", "finish"),
+    }.items() for name in names
+}
+
+if not _TYPE_CHECKING:
+
+  def __getattr__(name):
+    if name not in _LATER:
+      raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(_import_module("." + _LATER[name], __name__), name)
+    return value
+
+  def __dir__():
+    return sorted({*globals(), *__all__})

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
   from ._load_types import LoadOptions, Source
 
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_SIZE = r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?"
 _SHUFFLES = {True: "shuffle", False: "sequential", "block": "block_shuffle"}
 
 
@@ -214,7 +214,7 @@ def _pair(size: Any) -> tuple[int, int]:
 def _bytes_of(memory: Union[int, str]) -> int:
   if not isinstance(memory, str):
     return int(whole(memory, "memory", least=1))
-  match = _SIZE.fullmatch(memory.strip())
+  match = re.fullmatch(_SIZE, memory.strip(), re.IGNORECASE)
   if not match or match[3] and not match[2]:
     raise OptionError(f"memory must be a number of bytes, or text such as '1GiB' or '500MB', not {memory!r}")
   unit = _UNITS[match[2].lower()]

@@ -14,8 +14,8 @@ VERSION = 1
 # What another global batch may change: the rest of the epoch is known all the same.
 _OF_BATCH = {"global_batch", "tail", "steps", "mixture"}
 # Version 2 has the digest of an augmentation in front of the epoch.
-_CURSOR = re.compile(r"shardpack-cursor:(?:1(?=(?::[^:]*){5}$)|2(?=(?::[^:]*){6}$)):([0-9a-f]{32}):([0-9a-f]{16}):(?:([0-9a-f]{8}):)?"
-                     r"(\d{1,20}):(\d{1,20}):[0-9a-f]{16}")
+_CURSOR = (r"shardpack-cursor:(?:1(?=(?::[^:]*){5}$)|2(?=(?::[^:]*){6}$)):([0-9a-f]{32}):([0-9a-f]{16}):(?:([0-9a-f]{8}):)?"
+           r"(\d{1,20}):(\d{1,20}):[0-9a-f]{16}")
 
 
 class Saved(NamedTuple):
@@ -63,7 +63,7 @@ def read(content: Any) -> Saved:
     raise OptionError(f"the state has version {content.get('version')!r}; this package knows version {VERSION}")
   text = content["cursor"]
   text = (text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)).strip()
-  match = _CURSOR.fullmatch(text)
+  match = re.fullmatch(_CURSOR, text)
   if not match:
     raise OptionError(f"the text {text[:100]!r} is not a cursor")
   before: Optional[str] = None

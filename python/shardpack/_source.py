@@ -6,7 +6,6 @@ A source is JSON: ["open", path], ["join", [source, ...]] or ["split", source, n
 from __future__ import annotations
 
 import functools
-import json
 import os
 from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
 
@@ -35,14 +34,17 @@ class Reference(NamedTuple):
 
 
 def text(source: Source) -> str:
+  import json  # pylint: disable=import-outside-toplevel
   return json.dumps(source)
 
 
 def opened(source: str, identity: str) -> Dataset:
   """The dataset, which must still be the one that it was."""
-  dataset = _open(json.loads(source))
+  import json  # pylint: disable=import-outside-toplevel
+  parts = json.loads(source)
+  dataset = _open(parts)
   if dataset.identity != identity:
-    raise OptionError(f"{describe(json.loads(source))} is not what it was when this was pickled: then it was {identity}, and now it is "
+    raise OptionError(f"{describe(parts)} is not what it was when this was pickled: then it was {identity}, and now it is "
                       f"{dataset.identity}")
   return dataset
 

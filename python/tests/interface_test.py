@@ -75,7 +75,18 @@ class ImportTest(unittest.TestCase):
     self.assertEqual(ran.returncode, 0, ran.stderr)
     # Of the standard library alone, and nothing large of that.
     self.assertLessEqual({name.split(".")[0] for name in others}, sys.stdlib_module_names)
-    self.assertFalse(others & {"asyncio", "email", "http", "inspect", "multiprocessing", "subprocess", "unittest"})
+    self.assertFalse(others & {"asyncio", "email", "http", "inspect", "json", "multiprocessing", "subprocess", "unittest"})
+    # What writes, packs or uses a GPU comes with its name's first use.
+    own = set(ran.stdout.split()) - others
+    self.assertFalse(own & {"shardpack._arrow", "shardpack._device_loader", "shardpack._jobs", "shardpack._report", "shardpack._writer"})
+
+  def test_names_that_come_with_their_first_use(self):
+    ran = self.run_python("from shardpack import *; import shardpack; assert set(shardpack.__all__) <= set(globals()) & set(dir(shardpack))",
+                          PACKAGE.parent)
+    self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+    program = "import shardpack; assert set(shardpack.__all__) <= set(dir(shardpack)); assert shardpack.Writer is shardpack.Writer; shardpack.Writter"
+    ran = self.run_python(program, PACKAGE.parent)
+    self.assertIn("AttributeError: module 'shardpack' has no attribute 'Writter'", ran.stderr)
 
   def test_a_library_elsewhere(self):
     folder = self.package_without_library()
