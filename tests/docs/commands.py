@@ -39,7 +39,7 @@ NOT_RUN = {
     "./bazelw run --config=deb //packaging:debs -- debs": "packaging/debs/check runs it",
     "./bazelw run --config=deb //packaging:debs -- --source debs": "packaging/debs/check_source runs it",
     "./bazelw build //packaging:wheel": "a build",
-    "pip install bazel-bin/packaging/portable/shardpack-*.whl": "//packaging/portable:wheel_test installs it",
+    "pip install bazel-bin/packaging/portable/shardpack-*.whl numpy": "//packaging/portable:wheel_test installs it",
     "./bazelw build //packaging:tarball": "a build",
     "tar -xf bazel-bin/packaging/portable/shardpack-*-linux-x86_64.tar.gz": "//packaging/portable:tarball_test unpacks it",
     "sudo apt-get install ./debs/shardpack_*.deb ./debs/libshardpack0_*.deb ./debs/libshardpack-dev_*.deb ./debs/python3-shardpack_*.deb":
