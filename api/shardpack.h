@@ -885,7 +885,7 @@ SHARDPACK_API shardpack_code shardpack_batch_release_on(shardpack_batch* batch, 
 
 /* ---------------------------------------------------------------------------------------- jobs */
 
-/* The command `pack`, as a child process: what changes or proves whole datasets. Found through
+/* The command `pack`, as a child process: what changes or verifies whole datasets. Found through
  * $SHARDPACK_PACK, beside the library (in bin or ../bin), or in $PATH; NOT_FOUND with these places
  * if it is not there, UNSUPPORTED if it has another version than the library. It has a process
  * group of its own: Ctrl-C in this process's terminal does not reach it, and it does not end with
@@ -923,8 +923,9 @@ SHARDPACK_API void shardpack_job_cancel(shardpack_job* job);
 /* As a shell gives it: that of `pack`, or 128 + N if signal N ended it. -1 while it runs, for NULL,
  * and if it was lost. Any thread. */
 SHARDPACK_API int32_t shardpack_job_exit_code(const shardpack_job* job);
-/* A JSON object: exit_code, cancelled, report and error (what it printed with --json, or null; of
- * more than 64 MiB no report is kept), stderr. STATE while it runs. Any thread. Free the text. */
+/* A JSON object: schema, verb, exit_code, cancelled, report and error (what it printed with --json,
+ * or null; of more than 64 MiB no report is kept), stderr, stdout. STATE while it runs. Any thread.
+ * Free the text. */
 SHARDPACK_API shardpack_code shardpack_job_result_json(const shardpack_job* job, char** json,
                                                        shardpack_error** error);
 /* Cancels it if it runs, waits ten seconds for its end, then kills it; the same job goes on with
@@ -994,7 +995,7 @@ SHARDPACK_API shardpack_code shardpack_writer_has(const shardpack_writer* writer
 /* Makes safe what was added: it is on disk, and was read again and compared with its hashes. */
 SHARDPACK_API shardpack_code shardpack_writer_flush(shardpack_writer* writer,
                                                     shardpack_error** error);
-/* Packs, proves and publishes what all workers wrote, as a job: each field is compared with the
+/* Packs, verifies and publishes what all workers wrote, as a job: each field is compared with the
  * hash that was taken when it was added. STATE while another worker is open, or if one has never
  * been; EXISTS if all that was there is published already. Nothing can be added afterwards.
  * PATH.parts is removed if the exit code is 0. */

@@ -1,4 +1,4 @@
-"""Jobs: commands of `pack`, which change or prove whole datasets, in a process of their own."""
+"""Jobs: commands of `pack`, which change or verify whole datasets, in a process of their own."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Writer:
     print(writer.result)                 # a Report
 
   Samples go to parts beside the dataset, PATH.parts, each of which is read again and compared with the hashes taken in `add`.
-  At the end of the block `pack` writes them in the order of their keys, proves the shards and publishes them: the same bytes
+  At the end of the block `pack` writes them in the order of their keys, verifies the shards and publishes them: the same bytes
   however the samples were shared out and however often a run was killed. Left by an exception, the samples are kept and nothing
   is published: the next Writer of the same path goes on.
 
