@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/status_macros.h"
 #include "images/codecs/decode_internal.h"
+#include "images/probe/bmp_headers.h"
 #include "images/probe/byte_cursor.h"
 
 // The layout follows Microsoft's "Bitmap Storage" (wingdi.h), and OS/2 for the short headers.
@@ -73,6 +74,15 @@ Bitmap ReadHeader(Bytes file) {
     const bool has_alpha =
         bitmap.header_bytes >= kAlphaHeaderBytes || bitmap.compression == kAlphaBitFields;
     if (has_alpha) bitmap.masks[3] = masks.U32();
+  }
+  if (bitmap.pixels_offset == 0) {
+    const bool says_colors = bitmap.header_bytes >= kInfoHeaderBytes - 4;
+    bitmap.pixels_offset =
+        BmpHeaders{.header_bytes = static_cast<uint32_t>(bitmap.header_bytes),
+                   .bits = bitmap.bits,
+                   .compression = bitmap.compression,
+                   .colors_used = says_colors ? At(file, kFileHeaderBytes + 32).U32() : 0}
+            .end();
   }
   return bitmap;
 }

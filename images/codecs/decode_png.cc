@@ -50,6 +50,8 @@ bool Guarded(Session* session, const Step& step) {
 
 void ReadHeader(Session* session) {
   png_set_read_fn(session->png, session, ReadBytes);
+  // The caller limits the number of pixels; libpng's own limit is a million per side.
+  png_set_user_limits(session->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   // Text and profiles of any size are skipped, as unknown chunks.
   png_set_keep_unknown_chunks(session->png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_set_chunk_cache_max(session->png, 16);

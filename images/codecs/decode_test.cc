@@ -19,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "formats/testing/scratch_folder.h"
 #include "images/codecs/decode_testing.h"
+#include "images/codecs/encode.h"
 #include "images/probe/probe_testing.h"
 
 namespace shardpack {
@@ -216,6 +217,32 @@ Image GifOfFrame(uint32_t width, uint32_t height, uint32_t rows) {
   }
   PutLittle(&file, 0x3B00, 2);
   return file;
+}
+
+// bfOffBits, which some writers leave at 0: the pixels follow the headers.
+TEST(Decode, BmpThatDoesNotSayWhereItsPixelsBegin) {
+  int compared = 0;
+  for (const TestImage& image : LoadTestImages()) {
+    if (!image.name.ends_with(".bmp") || IsRefused(image.name)) continue;
+    Image silent = image.bytes;
+    std::fill_n(silent.begin() + 10, 4, Image::value_type{});
+    const auto expected = Decode(image.bytes), decoded = Decode(silent);
+    ASSERT_TRUE(decoded.ok()) << image.name << ": " << decoded.status();
+    EXPECT_EQ(LargestDifference(decoded->view(), expected->view()), 0) << image.name;
+    ++compared;
+  }
+  EXPECT_GE(compared, 6);
+}
+
+TEST(Decode, PngOfMoreThanAMillionRows) {
+  const TestPixels tall = MakePattern(1, 1'000'001, 1);
+  ImageEncoder encoder;
+  const auto png = encoder.Encode(tall.view(), {.format = ImageFormat::kPng});
+  ASSERT_TRUE(png.ok()) << png.status();
+  const auto* data = reinterpret_cast<const uint8_t*>(png->data());
+  const auto decoded = Decode(Image(data, data + png->size()));
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->height, 1'000'001u);
 }
 
 TEST(Decode, GifFramesAreLimitedAsTheScreen) {

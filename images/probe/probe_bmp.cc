@@ -4,13 +4,12 @@
 #include <bit>
 #include <optional>
 
+#include "images/probe/bmp_headers.h"
 #include "images/probe/byte_cursor.h"
 #include "images/probe/probe_internal.h"
 
-namespace shardpack::probe_internal {
+namespace shardpack {
 namespace {
-
-using Endian = ByteCursor::Endian;
 
 // biCompression.
 enum : uint32_t {
@@ -24,6 +23,29 @@ enum : uint32_t {
 };
 
 constexpr uint64_t kFileHeaderSize = 14;
+
+}  // namespace
+
+uint64_t BmpHeaders::mask_bytes() const {
+  if (header_bytes != 40) return 0;
+  return compression == kBitFields ? 12 : compression == kAlphaBitFields ? 16 : 0;
+}
+
+uint64_t BmpHeaders::palette_bytes() const {
+  if (bits == 0 || bits > 8) return 0;
+  const uint64_t entries = uint64_t{1} << bits;
+  if (header_bytes == 12) return 3 * entries;
+  return 4 * (colors_used == 0 ? entries : std::min<uint64_t>(colors_used, entries));
+}
+
+uint64_t BmpHeaders::end() const {
+  return kFileHeaderSize + header_bytes + mask_bytes() + palette_bytes();
+}
+
+namespace probe_internal {
+namespace {
+
+using Endian = ByteCursor::Endian;
 
 class BmpProbe {
  public:
@@ -46,11 +68,11 @@ class BmpProbe {
     if (OverPixelLimit(info_.width, info_.height, options_)) {
       return Result(ProbeVerdict::kPixelLimit, 18, kPixelLimitDetail);
     }
-    const uint64_t palette_end = kFileHeaderSize + header_size_ + MaskBytes() + PaletteBytes();
-    if (palette_end > file_.size()) {
+    const uint64_t headers_end = Headers().end();
+    if (headers_end > file_.size()) {
       return Result(ProbeVerdict::kTruncated, file_.size(), "cut in the palette");
     }
-    data_offset_ = data_offset_ == 0 ? palette_end : data_offset_;
+    data_offset_ = data_offset_ == 0 ? headers_end : data_offset_;
     return CheckPixels();
   }
 
@@ -82,7 +104,8 @@ class BmpProbe {
       colors_used_ = cursor.U32();
     }
     if (header_size_ >= 40) cursor.Skip(4);  // important colours
-    const uint64_t masks = IsWindowsV2OrLater() ? (header_size_ == 52 ? 3 : 4) : MaskBytes() / 4;
+    const uint64_t masks =
+        IsWindowsV2OrLater() ? (header_size_ == 52 ? 3 : 4) : Headers().mask_bytes() / 4;
     for (uint64_t i = 0; i < masks; ++i) masks_[i] = cursor.U32();
     if (header_size_ == 124) {
       // BITMAPV5HEADER: bV5CSType at 56, bV5ProfileData at 112, bV5ProfileSize at 116.
@@ -97,17 +120,11 @@ class BmpProbe {
   bool IsOs2() const { return header_size_ < 40 || header_size_ == 64; }
   bool IsWindowsV2OrLater() const { return header_size_ > 40 && header_size_ != 64; }
 
-  // Colour masks between a 40-byte header and the palette; longer headers contain them.
-  uint64_t MaskBytes() const {
-    if (header_size_ != 40) return 0;
-    return compression_ == kBitFields ? 12 : compression_ == kAlphaBitFields ? 16 : 0;
-  }
-
-  uint64_t PaletteBytes() const {
-    if (bits_ == 0 || bits_ > 8) return 0;
-    const uint64_t entries = uint64_t{1} << bits_;
-    if (header_size_ == 12) return 3 * entries;
-    return 4 * (colors_used_ == 0 ? entries : std::min<uint64_t>(colors_used_, entries));
+  BmpHeaders Headers() const {
+    return {.header_bytes = header_size_,
+            .bits = bits_,
+            .compression = compression_,
+            .colors_used = colors_used_};
   }
 
   const char* HeaderTrouble() const {
@@ -206,4 +223,5 @@ ProbeResult ProbeBmp(Bytes file, const ProbeOptions& options) {
   return BmpProbe(file, options).Run();
 }
 
-}  // namespace shardpack::probe_internal
+}  // namespace probe_internal
+}  // namespace shardpack

@@ -6,7 +6,6 @@
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 constexpr uint32_t kAtOnce = ResizeKernels::kRowsAtOnce;
 
 absl::Status CheckArguments(const PixelView& view, const PixelBox& box,
@@ -47,7 +46,7 @@ absl::Status Resizer::Resize(const PixelView& view, const PixelBox& box,
   const uint64_t edge_bytes = uint64_t{view.width} * view.channels * 2 * kAtOnce;
   if (narrow_bytes + edge_bytes + ResizeTable::Bytes(columns, width) +
           ResizeTable::Bytes(rows, height) >
-      kMaxBytes) {
+      kMaxResizeBytes) {
     return absl::ResourceExhaustedError("resize: more than 1 GiB would be needed");
   }
   rows_mirrored_ = transpose ? options.mirror_x : options.mirror_y;

@@ -27,6 +27,8 @@ namespace shardpack {
 enum class ResizeFilter : uint8_t { kBox, kBilinear, kBicubic, kLanczos };
 
 inline constexpr uint32_t kMaxResize = 65'535;  // maximum side of the result
+// What a resize may take beside its pixels and its result.
+inline constexpr uint64_t kMaxResizeBytes = uint64_t{1} << 30;
 
 // Half the width of the filter, in pixels of the smaller image.
 SHARDPACK_HOST_DEVICE inline double FilterSupport(ResizeFilter filter) {

@@ -14,7 +14,9 @@ struct Axis {
   std::vector<float> weights;  // `most` per output pixel
   uint32_t most = 0;
 
-  Axis(const ResizeAxis& axis, uint32_t size) : taps(size), most(MostTaps(axis) + 1) {
+  static uint32_t Most(const ResizeAxis& axis) { return MostTaps(axis) + 1; }
+
+  Axis(const ResizeAxis& axis, uint32_t size) : taps(size), most(Most(axis)) {
     weights.resize(size_t{size} * most);
     std::vector<double> exact(most);
     for (uint32_t i = 0; i < size; ++i) {
@@ -121,6 +123,17 @@ class WideResizer {
 
 }  // namespace
 
+uint64_t ResizeWideBytes(const PixelView& view, const PixelBox& box, uint32_t width,
+                         uint32_t height, ResizeFilter filter) {
+  const uint64_t column_taps =
+      Axis::Most(MakeResizeAxis(filter, box.left, box.right, view.width, width));
+  const uint64_t row_taps =
+      Axis::Most(MakeResizeAxis(filter, box.top, box.bottom, view.height, height));
+  return (column_taps * width + row_taps * height) * sizeof(float) +
+         (uint64_t{width} + height) * sizeof(ResizeTaps) +
+         (row_taps * width + view.width) * view.channels * sizeof(float);
+}
+
 absl::Status ResizeWide(const PixelView& view, const PixelBox& box, uint32_t width, uint32_t height,
                         ResizeFilter filter, uint8_t* out) {
   if (width == 0 || height == 0 || width > kMaxResize || height > kMaxResize) {
@@ -128,6 +141,9 @@ absl::Status ResizeWide(const PixelView& view, const PixelBox& box, uint32_t wid
   }
   if (!box.IsInside(view.width, view.height) || view.channels < 1 || view.channels > 4) {
     return absl::InvalidArgumentError("resize: the box is not inside the pixels");
+  }
+  if (ResizeWideBytes(view, box, width, height, filter) > kMaxResizeBytes) {
+    return absl::ResourceExhaustedError("resize: more than 1 GiB would be needed");
   }
   if (view.sample_bytes == 2) {
     WideResizer<uint16_t>(view, box, width, height, filter).Run(height, out);

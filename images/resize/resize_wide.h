@@ -10,7 +10,7 @@
 // Lifetime: nothing is borrowed after the call.
 // Thread-safety: a pure function.
 // Errors: InvalidArgument for a box that is empty or not inside the view, or sizes of 0 or above
-// 65,535.
+// 65,535; ResourceExhausted if ResizeWideBytes is more than 1 GiB.
 // Units: pixels; the result has the view's channels and samples, rows without gaps. The second of
 // two and the fourth of four channels are alpha.
 #ifndef SHARDPACK_IMAGES_RESIZE_RESIZE_WIDE_H_
@@ -23,6 +23,10 @@
 #include "images/resize/resize_weights.h"
 
 namespace shardpack {
+
+// Bytes that ResizeWide takes beside the pixels and the result: weights and the ring of rows.
+uint64_t ResizeWideBytes(const PixelView& view, const PixelBox& box, uint32_t width,
+                         uint32_t height, ResizeFilter filter);
 
 absl::Status ResizeWide(const PixelView& view, const PixelBox& box, uint32_t width, uint32_t height,
                         ResizeFilter filter, uint8_t* out);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,36 @@ struct Profile {
 cmsHPROFILE Open(cmsContext context, std::span<const std::byte> profile) {
   return cmsOpenProfileFromMemTHR(context, profile.data(),
                                   static_cast<cmsUInt32Number>(profile.size()));
+}
+
+bool IsNear(double value, double wanted, double most) { return std::abs(value - wanted) <= most; }
+
+// The curve of sRGB (IEC 61966-2-1) at three places. A profile without curves has tables instead.
+bool HasSrgbCurve(cmsHPROFILE profile, cmsTagSignature tag) {
+  const auto* curve = static_cast<const cmsToneCurve*>(cmsReadTag(profile, tag));
+  if (curve == nullptr) return true;
+  constexpr std::pair<float, double> kCurve[] = {{0.25F, 0.0509}, {0.5F, 0.2140}, {0.75F, 0.5225}};
+  return std::ranges::all_of(kCurve, [&](const auto& at) {
+    return IsNear(cmsEvalToneCurveFloat(curve, at.first), at.second, 0.01);
+  });
+}
+
+// The primary of sRGB, adapted to D50 as ICC profiles have it.
+bool HasPrimary(cmsHPROFILE profile, cmsTagSignature tag, const cmsCIEXYZ& wanted) {
+  const auto* primary = static_cast<const cmsCIEXYZ*>(cmsReadTag(profile, tag));
+  constexpr double kMost = 0.02;
+  return primary == nullptr ||
+         (IsNear(primary->X, wanted.X, kMost) && IsNear(primary->Y, wanted.Y, kMost) &&
+          IsNear(primary->Z, wanted.Z, kMost));
+}
+
+// Linear profiles and those of other primaries have "sRGB" in their names as well.
+bool IsLikeSrgb(cmsHPROFILE profile) {
+  return HasSrgbCurve(profile, cmsSigGrayTRCTag) && HasSrgbCurve(profile, cmsSigRedTRCTag) &&
+         HasSrgbCurve(profile, cmsSigGreenTRCTag) && HasSrgbCurve(profile, cmsSigBlueTRCTag) &&
+         HasPrimary(profile, cmsSigRedColorantTag, {0.4361, 0.2225, 0.0139}) &&
+         HasPrimary(profile, cmsSigGreenColorantTag, {0.3851, 0.7169, 0.0971}) &&
+         HasPrimary(profile, cmsSigBlueColorantTag, {0.1431, 0.0606, 0.7141});
 }
 
 bool IsNamedSrgb(cmsHPROFILE profile) {
@@ -73,7 +104,7 @@ ProfileModel ProfileModelOf(std::span<const std::byte> profile) {
   // For these two classes, the color space is that of the input, but they do not describe pixels.
   const cmsProfileClassSignature kind = cmsGetDeviceClass(opened.handle);
   if (kind == cmsSigLinkClass || kind == cmsSigNamedColorClass) return ProfileModel::kUnusable;
-  if (IsNamedSrgb(opened.handle)) return ProfileModel::kNone;
+  if (IsNamedSrgb(opened.handle) && IsLikeSrgb(opened.handle)) return ProfileModel::kNone;
   switch (cmsGetColorSpace(opened.handle)) {
     case cmsSigGrayData:
       return ProfileModel::kGray;

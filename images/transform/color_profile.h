@@ -34,7 +34,8 @@ enum class ProfileModel : uint8_t {
   kUnusable,  // truncated, another color space, a device link, or named colors
 };
 
-// Goes by the profile's own header. A profile whose description names sRGB needs no conversion.
+// Goes by the profile's own header. A profile that is named sRGB, and has its curve
+// and primaries (or only tables), needs no conversion.
 // Only ToSrgb shows whether a profile can really be converted.
 ProfileModel ProfileModelOf(std::span<const std::byte> profile);
 

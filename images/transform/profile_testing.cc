@@ -25,6 +25,17 @@ void Describe(cmsHPROFILE profile, const char* words) {
   cmsMLUfree(text);
 }
 
+Image RgbProfile(const cmsCIExyYTRIPLE& primaries, double exponent, const char* words) {
+  cmsCIExyY white;
+  cmsWhitePointFromTemp(&white, 6504);
+  cmsToneCurve* gamma = cmsBuildGamma(nullptr, exponent);
+  cmsToneCurve* curves[3] = {gamma, gamma, gamma};
+  cmsHPROFILE profile = cmsCreateRGBProfile(&white, &primaries, curves);
+  cmsFreeToneCurve(gamma);
+  Describe(profile, words);
+  return Saved(profile);
+}
+
 // A plain model of ink that absorbs light, with a tint that no other code path produces.
 cmsInt32Number InkToLab(const cmsUInt16Number in[], cmsUInt16Number out[], void* to_lab) {
   const double key = 1 - in[3] / 65535.0;
@@ -40,16 +51,12 @@ cmsInt32Number InkToLab(const cmsUInt16Number in[], cmsUInt16Number out[], void*
 
 Image SrgbProfile() { return Saved(cmsCreate_sRGBProfile()); }
 
+Image LinearSrgbProfile() {
+  return RgbProfile({{0.64, 0.33, 1}, {0.30, 0.60, 1}, {0.15, 0.06, 1}}, 1, "Linear sRGB");
+}
+
 Image WideRgbProfile() {
-  const cmsCIExyYTRIPLE primaries = {{0.64, 0.33, 1}, {0.21, 0.71, 1}, {0.15, 0.06, 1}};
-  cmsCIExyY white;
-  cmsWhitePointFromTemp(&white, 6504);
-  cmsToneCurve* gamma = cmsBuildGamma(nullptr, 2.2);
-  cmsToneCurve* curves[3] = {gamma, gamma, gamma};
-  cmsHPROFILE profile = cmsCreateRGBProfile(&white, &primaries, curves);
-  cmsFreeToneCurve(gamma);
-  Describe(profile, "wide");
-  return Saved(profile);
+  return RgbProfile({{0.64, 0.33, 1}, {0.21, 0.71, 1}, {0.15, 0.06, 1}}, 2.2, "wide");
 }
 
 Image GrayProfile() {

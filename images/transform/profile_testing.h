@@ -10,7 +10,9 @@
 
 namespace shardpack {
 
-Image SrgbProfile();     // Little CMS's own
+Image SrgbProfile();  // Little CMS's own
+// Named "Linear sRGB", and linear: its primaries alone are those of sRGB.
+Image LinearSrgbProfile();
 Image WideRgbProfile();  // the primaries of Adobe RGB (1998), gamma 2.2
 Image GrayProfile();     // gamma 1.4
 Image InkProfile();      // CMYK, by a table from CMYK to Lab

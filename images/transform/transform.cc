@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "formats/io/status_macros.h"
 #include "images/pixels/blend.h"
 #include "images/pixels/orientation.h"
@@ -240,6 +241,10 @@ absl::StatusOr<TransformedImage> ImageTransform::Run(std::span<const std::byte> 
                                                      TransformScratch& scratch) const {
   TransformedImage result{file, info, target.changes};
   if (!ChangesPixels(target.changes)) return result;
+  if (target.resize.too_large()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "resized, a side would be longer than ", kMaxResize, " pixels, the largest that there is"));
+  }
   TransformRun run(*this, file, info, target, scratch);
   const auto encoded = run.Run();
   if (!encoded.ok() && run.profile_failed()) {

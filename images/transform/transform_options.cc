@@ -12,10 +12,11 @@
 namespace shardpack {
 namespace {
 
-constexpr uint32_t kMaxSize = 65'535;
+constexpr uint32_t kMaxSize = kMaxResize;
 
+// One more than the largest size stands for all that are too large.
 uint32_t Rounded(double size) {
-  return static_cast<uint32_t>(std::clamp(std::floor(size + 0.5), 1.0, double{kMaxSize}));
+  return static_cast<uint32_t>(std::clamp(std::floor(size + 0.5), 1.0, double{kMaxSize} + 1));
 }
 
 ResizeFilter FilterOf(Interpolation interpolation, bool enlarges) {

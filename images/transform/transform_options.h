@@ -137,6 +137,8 @@ struct ResizePlan {
   ResizeFilter filter = ResizeFilter::kBilinear;
   // The pixels are unchanged.
   bool same = false;
+  // A side would be longer than kMaxResize, and 65,536 stands for its length: no image is made.
+  bool too_large() const { return width > kMaxResize || height > kMaxResize; }
 };
 ResizePlan PlanResize(const TransformOptions& options, uint32_t width, uint32_t height);
 

@@ -6,6 +6,7 @@
 
 #include "images/pixels/orientation.h"
 #include "images/probe/icc_profile.h"
+#include "images/resize/resize_wide.h"
 #include "images/transform/transform.h"
 
 namespace shardpack::transform_internal {
@@ -89,6 +90,19 @@ uint16_t DecideProfile(const TransformOptions& options, std::span<const std::byt
   return target->model == ProfileModel::kNone ? 0 : kProfileApplied;
 }
 
+// Weights and rows of the resize, at most: those of floating point are four times the others.
+uint64_t ResizeBytes(const ImageInfo& info, const Target& target) {
+  const ResizePlan& plan = target.resize;
+  PixelView shown = {.width = info.width, .height = info.height};
+  if (target.bake && OrientationOf(info.orientation).transpose) {
+    std::swap(shown.width, shown.height);
+  }
+  if (plan.width == shown.width && plan.height == shown.height) return 0;
+  const bool floats = target.wide || target.alpha || target.blend;
+  shown.channels = 4;
+  return ResizeWideBytes(shown, plan.box, plan.width, plan.height, plan.filter) / (floats ? 1 : 4);
+}
+
 }  // namespace
 
 Target DecideTarget(const TransformOptions& options, std::span<const std::byte> file,
@@ -161,6 +175,7 @@ Target WithoutProfile(Target target) {
 }
 
 uint64_t WorkingBytes(const ImageInfo& info, const Target& target) {
+  if (target.resize.too_large()) return 0;  // is refused
   const uint64_t pixels = uint64_t{info.width} * info.height;
   const uint64_t sample_bytes = target.wide ? 2 : 1;
   // The decoder's rows, including what it reads before conversion to gray.
@@ -173,7 +188,7 @@ uint64_t WorkingBytes(const ImageInfo& info, const Target& target) {
   const uint64_t out_pixels = uint64_t{target.resize.out_width} * target.resize.out_height;
   // Resized, converted, with bars, and the encoded file.
   if (target.model == ProfileModel::kCmyk) pixel_bytes += 3;
-  return pixels * pixel_bytes + out_pixels * 4 * sample_bytes * 4;
+  return pixels * pixel_bytes + out_pixels * 4 * sample_bytes * 4 + ResizeBytes(info, target);
 }
 
 ImageInfo RawInfo(const Target& target) {

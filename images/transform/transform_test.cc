@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "images/codecs/decode_testing.h"
+#include "images/codecs/encode.h"
 #include "images/probe/icc_profile.h"
 #include "images/transform/profile_testing.h"
 
@@ -328,6 +329,46 @@ TEST(Transform, CutFilesFail) {
       ASSERT_FALSE(image.ok()) << name << " cut at " << end;
     }
   }
+}
+
+// Goes by what a profile holds: "Linear sRGB" is a name that editors give to linear profiles.
+TEST(Transform, LinearProfilesNamedSrgbAreApplied) {
+  TestPixels gray = {4, 1, 3, Image(12, 64)};
+  const Image jpeg = EncodeJpeg(gray, {.quality = 100});
+  const TransformOptions options{.encode = EncodeAs::kRaw, .profile = ProfileChange::kSrgb};
+  const Result plain = Apply(WithProfile(jpeg, SrgbProfile()), options);
+  const Result linear = Apply(WithProfile(jpeg, LinearSrgbProfile()), options);
+  EXPECT_EQ(plain.changes & kProfileApplied, 0);
+  EXPECT_EQ(linear.changes & kProfileApplied, kProfileApplied);
+  EXPECT_NEAR(plain.bytes[0], 64, 1);
+  EXPECT_NEAR(linear.bytes[0], 137, 2);  // 255 * (1.055 * (64 / 255) ** (1 / 2.4) - 0.055)
+}
+
+Image Png(const TestPixels& pixels) {
+  ImageEncoder encoder;
+  const auto file = encoder.Encode(pixels.view(), {.format = ImageFormat::kPng});
+  EXPECT_TRUE(file.ok()) << file.status();
+  const auto* data = reinterpret_cast<const uint8_t*>(file->data());
+  return Image(data, data + file->size());
+}
+
+TEST(Transform, SidesThatWouldBeTooLongAreRefused) {
+  const Image thin = Png(MakePattern(2000, 4, 3));
+  TransformOptions options{.resize = ResizeMode::kShortest, .width = 131, .height = 131};
+  EXPECT_EQ(Apply(thin, options).info.width, 65'500u);
+  options.width = options.height = 132;
+  EXPECT_EQ(Apply(thin, options).status.code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Transform, ResizesOfTallImagesWithAlphaAreCountedAndLimited) {
+  const Image tall = Png(MakePattern(1, 100'000, 4));
+  TransformOptions options{.resize = ResizeMode::kExact, .width = 512, .height = 32};
+  const auto transform = ImageTransform::Create(options);
+  const TransformTarget target = transform->Decide(BytesOf(tall), InfoOf(tall));
+  // A row of the result takes two of its 3,125 source rows' worth of floating-point rows.
+  EXPECT_GE(ImageTransform::WorkingBytes(InfoOf(tall), target), 2u * 3125 * 512 * 4 * 4);
+  options.width = 65'535;
+  EXPECT_EQ(Apply(tall, options).status.code(), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(Transform, LimitsAndMemory) {
