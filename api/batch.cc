@@ -16,13 +16,9 @@ using shardpack::api::AnyBatch;
 using shardpack::api::Guarded;
 using shardpack::api::NotNull;
 using shardpack::api::TextOf;
+using shardpack::api::Use;
 
 namespace {
-
-absl::StatusOr<std::shared_ptr<AnyBatch>> Use(const shardpack_batch* handle) {
-  ASSIGN_OR_RETURN(const auto* const content, shardpack::api::ContentOf(handle, "batch"));
-  return *content;
-}
 
 absl::Status CheckSlots(const AnyBatch& batch, const void* results, size_t count) {
   if (count > 0) RETURN_IF_ERROR(NotNull(results, "the results"));

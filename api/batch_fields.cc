@@ -20,6 +20,7 @@ using shardpack::api::AnyBatch;
 using shardpack::api::Fill;
 using shardpack::api::Guarded;
 using shardpack::api::NotNull;
+using shardpack::api::Use;
 
 namespace {
 
@@ -27,12 +28,6 @@ static_assert(static_cast<int>(FieldAs::kImage) == SHARDPACK_AS_IMAGE &&
               static_cast<int>(FieldAs::kLabels) == SHARDPACK_AS_LABELS &&
               static_cast<int>(FieldAs::kCoco) == SHARDPACK_AS_COCO &&
               static_cast<int>(FieldAs::kCocoLabels) == SHARDPACK_AS_COCO_LABELS);
-
-// Keeps the batch while its parts are looked at.
-absl::StatusOr<std::shared_ptr<AnyBatch>> Use(const shardpack_batch* handle) {
-  ASSIGN_OR_RETURN(const auto* const content, shardpack::api::ContentOf(handle, "batch"));
-  return *content;
-}
 
 // Of which the maps of all slots are wanted.
 absl::StatusOr<const HostBatch*> WithMaps(const AnyBatch& content, const double* results,

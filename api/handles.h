@@ -98,4 +98,15 @@ struct shardpack_batch : shardpack::api::Handle<std::shared_ptr<shardpack::api::
   using Handle::Handle;
 };
 
+namespace shardpack::api {
+
+// Keeps the batch while its parts are looked at.
+inline absl::StatusOr<std::shared_ptr<AnyBatch>> Use(const shardpack_batch* handle) {
+  auto content = ContentOf(handle, "batch");
+  if (!content.ok()) return std::move(content).status();
+  return **content;
+}
+
+}  // namespace shardpack::api
+
 #endif  // SHARDPACK_API_HANDLES_H_

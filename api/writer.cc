@@ -90,7 +90,8 @@ absl::Status CheckOut(const OpenWriter& open) {
                                                " lets the finish replace it"));
 }
 
-absl::StatusOr<shardpack_writer*> Open(const char* path, const shardpack_writer_options* given) {
+absl::StatusOr<shardpack_writer*> MakeWriter(const char* path,
+                                             const shardpack_writer_options* given) {
   RETURN_IF_ERROR(NotNull(path, "path"));
   ASSIGN_OR_RETURN(const shardpack_writer_options options, Known(given, "writer options"));
   auto open = std::make_unique<OpenWriter>();
@@ -279,7 +280,7 @@ using namespace shardpack::api;  // NOLINT
 
 shardpack_code shardpack_writer_open(const char* path, const shardpack_writer_options* options,
                                      shardpack_writer** writer, shardpack_error** error) {
-  return Making(writer, error, [&] { return Open(path, options); });
+  return Making(writer, error, [&] { return MakeWriter(path, options); });
 }
 
 shardpack_code shardpack_writer_add(shardpack_writer* writer, const char* key, size_t key_bytes,

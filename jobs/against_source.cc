@@ -6,7 +6,9 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,11 +36,6 @@ struct ListedAgain {
   const ArchiveSource* archive = nullptr;  // `source`, if it is an archive
   Listing listing;
 };
-
-bool IsFolder(const std::string& path) {
-  struct stat facts;
-  return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
-}
 
 absl::StatusOr<ListedAgain> ListAgain(const std::string& path, Kind kind, const Manifest& manifest,
                                       const std::string& root, IoPool& pool) {
@@ -79,8 +76,9 @@ absl::StatusOr<ListedAgain> ListAgainWithRoot(const std::string& path, const Man
   absl::StatusOr<ListedAgain> listed = ListAgain(path, Kind::kList, manifest, "", pool);
   const std::string& root = manifest.source_root;
   struct stat facts;
+  std::error_code unread;
   const std::string namesake = absl::StrCat(root, "/", path.substr(path.rfind('/') + 1));
-  if (absl::IsInvalidArgument(listed.status()) && IsFolder(root) &&
+  if (absl::IsInvalidArgument(listed.status()) && std::filesystem::is_directory(root, unread) &&
       ::stat(namesake.c_str(), &facts) != 0) {
     absl::StatusOr<ListedAgain> elsewhere = ListAgain(path, Kind::kList, manifest, root, pool);
     if (elsewhere.ok()) {

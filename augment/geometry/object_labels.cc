@@ -82,7 +82,7 @@ void CountBelow(const std::vector<uint32_t>& numbers, uint32_t end, std::vector<
   }
 }
 
-absl::Status Wrong(size_t object, const std::string& what) {
+absl::Status WrongLabel(size_t object, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("object ", object, " ", what));
 }
 
@@ -103,16 +103,16 @@ size_t ObjectLabels::output_bytes() const {
 }
 
 absl::StatusOr<uint16_t> ObjectLabels::LabelOf(size_t number, const ImageObject& object) const {
-  if (object.label < 0) return Wrong(number, "has no class");
+  if (object.label < 0) return WrongLabel(number, "has no class");
   const int64_t label = object.label < INT32_MAX ? object.label + 1 : INT32_MAX;
   if (options_.classes > 0 && label >= options_.classes) {
-    return Wrong(number, absl::StrCat("has the label ", label, " of ", options_.classes,
-                                      " classes, the background among them"));
+    return WrongLabel(number, absl::StrCat("has the label ", label, " of ", options_.classes,
+                                           " classes, the background among them"));
   }
   if (label > (options_.wide ? 65'535 : 255))
-    return Wrong(number, absl::StrCat("has the label ", label, ", which needs 16 bits"));
+    return WrongLabel(number, absl::StrCat("has the label ", label, ", which needs 16 bits"));
   if (label == options_.ignore)
-    return Wrong(number, absl::StrCat("has the label ", label, ", which is what to ignore"));
+    return WrongLabel(number, absl::StrCat("has the label ", label, ", which is what to ignore"));
   return static_cast<uint16_t>(label);
 }
 
@@ -158,19 +158,20 @@ absl::Status ObjectLabels::PaintRing(uint32_t owner, const Ring& ring) {
 
 absl::Status ObjectLabels::PaintObject(size_t number, const ImageObject& object) {
   if (!object.outlined)
-    return Wrong(number, "has neither polygons nor run lengths: a label map would not show it");
+    return WrongLabel(number,
+                      "has neither polygons nor run lengths: a label map would not show it");
   ASSIGN_OR_RETURN(const uint16_t label, LabelOf(number, object));
   labels_.push_back(label);
   const auto owner = static_cast<uint32_t>(number + 1);
   for (const Ring& ring : object.polygons) {
     const absl::Status painted = PaintRing(owner, ring);
-    if (!painted.ok()) return Wrong(number, std::string(painted.message()));
+    if (!painted.ok()) return WrongLabel(number, std::string(painted.message()));
   }
   if (!object.mask) return absl::OkStatus();
   if (object.mask->width != width_ || object.mask->height != height_) {
-    return Wrong(number,
-                 absl::StrCat("has run lengths of ", object.mask->width, " x ", object.mask->height,
-                              " pixels; its image has ", width_, " x ", height_));
+    return WrongLabel(
+        number, absl::StrCat("has run lengths of ", object.mask->width, " x ", object.mask->height,
+                             " pixels; its image has ", width_, " x ", height_));
   }
   ForEachRun(*object.mask, [&](uint64_t begin, uint64_t end) { PaintRun(owner, begin, end); });
   return absl::OkStatus();

@@ -28,7 +28,7 @@ constexpr uint64_t kDecodeBytes = uint64_t{256} << 20;
 
 // Calls `work` on each thread until half a second has passed or it returns 0. Returns the sum of
 // its results per second.
-double Rate(int threads, const std::function<uint64_t()>& work) {
+double MeasureRate(int threads, const std::function<uint64_t()>& work) {
   std::atomic<uint64_t> done{0};
   const Clock::time_point start = Clock::now();
   std::vector<std::thread> running;
@@ -48,7 +48,7 @@ double Rate(int threads, const std::function<uint64_t()>& work) {
 }  // namespace
 
 double CopyCeiling(int threads) {
-  return Rate(threads, [] {
+  return MeasureRate(threads, [] {
     thread_local const std::vector<char> from(kCopyBytes, 1);
     thread_local std::vector<char> to(kCopyBytes);
     std::memcpy(to.data(), from.data(), kCopyBytes);
@@ -74,7 +74,7 @@ absl::StatusOr<double> ReadCeiling(const Dataset& dataset, int threads) {
   if (pieces.empty()) return absl::DataLossError("the shards are empty");
   std::atomic<uint64_t> next{0};
   std::atomic<bool> failed{false};
-  const double rate = Rate(threads, [&]() -> uint64_t {
+  const double rate = MeasureRate(threads, [&]() -> uint64_t {
     thread_local std::vector<std::byte> into(kReadBytes);
     const Piece& piece = pieces[next.fetch_add(1) % pieces.size()];
     const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(piece.shard);
@@ -103,7 +103,7 @@ absl::StatusOr<double> DecodeCeiling(const Dataset& dataset, const PixelPipeline
   ASSIGN_OR_RETURN(PixelPipeline first, PixelPipeline::Create(pipeline));
   if (samples.empty()) return absl::InvalidArgumentError("the samples have no images");
   std::atomic<uint64_t> next{0};
-  return Rate(threads, [&]() -> uint64_t {
+  return MeasureRate(threads, [&]() -> uint64_t {
     thread_local std::unique_ptr<PixelPipeline> own;
     thread_local std::vector<std::byte> slot;
     if (own == nullptr) {

@@ -16,8 +16,8 @@ namespace shardpack::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr double kSeconds = 0.5;
-constexpr size_t kCopyBytes = size_t{16} << 20;
+constexpr double kDeviceSeconds = 0.5;
+constexpr size_t kDeviceCopyBytes = size_t{16} << 20;
 
 // A stream and memory, freed also on errors.
 class Bench {
@@ -48,7 +48,7 @@ class Bench {
     if (status.ok()) status = Wait();
     int times = 0;
     const Clock::time_point start = Clock::now();
-    while (status.ok() && SecondsSince(start) < kSeconds) {
+    while (status.ok() && SecondsSince(start) < kDeviceSeconds) {
       for (int i = 0; i < kAtOnce && status.ok(); ++i, ++times) status = enqueue();
       if (status.ok()) status = Wait();
     }
@@ -67,19 +67,19 @@ class Bench {
 
 absl::StatusOr<double> PinnedCopyCeiling(Device& device) {
   PinnedMemory memory(device);
-  ASSIGN_OR_RETURN(std::span<std::byte> host, memory.Allocate(kCopyBytes));
+  ASSIGN_OR_RETURN(std::span<std::byte> host, memory.Allocate(kDeviceCopyBytes));
   absl::StatusOr<double> rate;
   {
     Bench bench(device);
     absl::Status opened = bench.Open();
-    absl::StatusOr<uint8_t*> to = opened.ok() ? bench.Allocate(kCopyBytes) : opened;
+    absl::StatusOr<uint8_t*> to = opened.ok() ? bench.Allocate(kDeviceCopyBytes) : opened;
     rate = !to.ok() ? to.status() : bench.Rate([&] {
-      return device.CopyToDevice(*to, host.data(), kCopyBytes, bench.stream());
+      return device.CopyToDevice(*to, host.data(), kDeviceCopyBytes, bench.stream());
     });
   }
   memory.Free(host);
   if (!rate.ok()) return rate;
-  return *rate * static_cast<double>(kCopyBytes);
+  return *rate * static_cast<double>(kDeviceCopyBytes);
 }
 
 absl::StatusOr<KernelCeiling> PreprocessCeiling(Device& device, uint32_t side) {

@@ -26,7 +26,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr size_t kShownGroups = 20, kShownSamples = 6, kShownClasses = 5;
+constexpr size_t kShownGroups = 20, kShownSamples = 6, kNamedClasses = 5;
 
 struct Inputs {
   std::vector<Dataset> datasets;
@@ -52,7 +52,7 @@ absl::StatusOr<Inputs> Open(const std::vector<std::string>& paths, Terminal& ter
 }
 
 // The key, or which record of which shard it is.
-std::string NameOf(const RowFacts& facts) {
+std::string SampleName(const RowFacts& facts) {
   return facts.key.empty() ? StrCat(EscapeForTerminal(facts.shard), " record ", facts.at.record)
                            : EscapeForTerminal(facts.key);
 }
@@ -72,9 +72,9 @@ absl::Status CheckDiffer(const std::vector<std::string>& paths) {
   return absl::OkStatus();
 }
 
-class Text {
+class CopiesText {
  public:
-  Text(const CopiesReport& report, const Inputs& inputs) : report_(report), inputs_(inputs) {}
+  CopiesText(const CopiesReport& report, const Inputs& inputs) : report_(report), inputs_(inputs) {}
 
   // `brief`: the groups alone.
   absl::StatusOr<std::string> Write(bool brief) {
@@ -93,8 +93,8 @@ class Text {
   std::string out_;
 };
 
-absl::Status Text::Group(const char* kind, const CopyGroup& group,
-                         const std::vector<int>* distances) {
+absl::Status CopiesText::Group(const char* kind, const CopyGroup& group,
+                               const std::vector<int>* distances) {
   StrAppend(&out_, kind, group.label_conflict ? ", label conflict" : "",
             group.leak ? ", leakage" : "", "\n");
   for (size_t i = 0; i < group.rows.size(); ++i) {
@@ -103,18 +103,19 @@ absl::Status Text::Group(const char* kind, const CopyGroup& group,
       break;
     }
     ASSIGN_OR_RETURN(const RowFacts facts, report_.rows.Facts(group.rows[i]));
-    StrAppend(
-        &out_, "  ",
-        inputs_.names.size() > 1 ? StrCat(EscapeForTerminal(inputs_.names[facts.dataset]), "  ")
-                                 : "",
-        facts.split.empty() ? "" : StrCat(EscapeForTerminal(facts.split), "  "),
-        facts.label < 0 ? "(no label)" : EscapeForTerminal(facts.class_name), "  ", NameOf(facts),
-        distances != nullptr && i > 0 ? StrCat("  distance ", (*distances)[i]) : "", "\n");
+    StrAppend(&out_, "  ",
+              inputs_.names.size() > 1
+                  ? StrCat(EscapeForTerminal(inputs_.names[facts.dataset]), "  ")
+                  : "",
+              facts.split.empty() ? "" : StrCat(EscapeForTerminal(facts.split), "  "),
+              facts.label < 0 ? "(no label)" : EscapeForTerminal(facts.class_name), "  ",
+              SampleName(facts),
+              distances != nullptr && i > 0 ? StrCat("  distance ", (*distances)[i]) : "", "\n");
   }
   return absl::OkStatus();
 }
 
-absl::Status Text::Groups() {
+absl::Status CopiesText::Groups() {
   size_t shown = 0;
   for (const CopyGroup& group : report_.exact) {
     if (shown++ == kShownGroups) break;
@@ -149,7 +150,7 @@ std::string Counts(const std::vector<const CopyGroup*>& groups) {
                 FormatCount(leaks), " with leakage");
 }
 
-void Text::Summary() {
+void CopiesText::Summary() {
   std::vector<const CopyGroup*> exact, near;
   for (const CopyGroup& group : report_.exact) exact.push_back(&group);
   for (const NearGroup& group : report_.near.groups) near.push_back(&group.group);
@@ -189,11 +190,11 @@ void WarnClasses(const Inputs& inputs, Terminal& terminal) {
       size_t count = 0;
       for (const std::string& name : a) {
         if (b.contains(name)) continue;
-        if (++count <= kShownClasses)
+        if (++count <= kNamedClasses)
           StrAppend(&text, count > 1 ? ", " : "", EscapeForTerminal(name));
       }
       if (count == 0) return std::string("no class of its own");
-      return StrCat("only it has ", text, count > kShownClasses ? ", ..." : "");
+      return StrCat("only it has ", text, count > kNamedClasses ? ", ..." : "");
     };
     terminal.Warn(StrCat("names of classes differ between ", EscapeForTerminal(inputs.names[0]),
                          " (", only(known, others), ") and ", EscapeForTerminal(inputs.names[i]),
@@ -270,7 +271,7 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
   Results results;
   if (line.json) {
     written.Update(WriteJson(*report, [&](std::string_view text) { results.Write(text); }));
-  } else if (absl::StatusOr<std::string> text = Text(*report, *inputs).Write(line.quiet);
+  } else if (absl::StatusOr<std::string> text = CopiesText(*report, *inputs).Write(line.quiet);
              text.ok()) {
     results.Write(*text);
   } else {

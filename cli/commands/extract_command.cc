@@ -282,8 +282,8 @@ void SayList(uint64_t images, const std::string& file, const absl::StatusOr<std:
 
 // Identifies the extraction, so that another run can compare: a line of what was opened and
 // selected, independent of paths, and a line for people.
-std::string RequestOf(const Dataset& dataset, const std::vector<std::string>& inputs,
-                      const CommandLine& line) {
+std::string ExtractionOf(const Dataset& dataset, const std::vector<std::string>& inputs,
+                         const CommandLine& line) {
   std::string chosen;
   if (!line.samples().split.empty())
     absl::StrAppend(&chosen, " --split ", ShellQuoted(line.samples().split));
@@ -343,7 +343,7 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
     if (!made.ok()) return Fail(made.status(), terminal);
     list.emplace(*std::move(made));
   }
-  absl::StatusOr<OutputTree> tree = OutputTree::Create(out, RequestOf(*dataset, inputs, line));
+  absl::StatusOr<OutputTree> tree = OutputTree::Create(out, ExtractionOf(*dataset, inputs, line));
   if (!tree.ok()) return Fail(tree.status(), terminal);
 
   EndAtOnceOnSignal(false);

@@ -32,7 +32,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr size_t kShownShards = 20, kShownFolders = 5;
+constexpr size_t kShownShards = 20, kPlannedFolders = 5;
 
 uint64_t SourceBytes(const Plan& plan) {
   uint64_t bytes = 0;
@@ -96,8 +96,8 @@ std::vector<std::string> UnreadFolders(const Listing& listing) {
   std::vector<std::string> warnings;
   const size_t count = listing.unread_folders.size();
   for (const UnreadFolder& folder : listing.unread_folders) {
-    if (warnings.size() == kShownFolders) {
-      warnings.push_back(StrCat("and ", count - kShownFolders, " more folders like it"));
+    if (warnings.size() == kPlannedFolders) {
+      warnings.push_back(StrCat("and ", count - kPlannedFolders, " more folders like it"));
       break;
     }
     warnings.push_back(StrCat(EscapeForTerminal(folder.path),

@@ -49,7 +49,7 @@ constexpr double kSlow = 3;
 constexpr size_t kNamed = 5;
 constexpr int kIoDepth = 32;
 
-struct Report {
+struct StatusReport {
   bool published = false, begun = false;
   WorkersState state;
 
@@ -70,9 +70,9 @@ class Watcher {
       : out_(std::move(out)), plan_file_(std::move(plan_file)), pool_(kIoDepth) {}
 
   // `first` is false for later looks, which know shards that were done.
-  absl::StatusOr<Report> Look(bool may_be_missing, bool first) {
+  absl::StatusOr<StatusReport> Look(bool may_be_missing, bool first) {
     if (!plan_file_.empty() && !given_) RETURN_IF_ERROR(ReadGiven());
-    Report report;
+    StatusReport report;
     const absl::StatusOr<Manifest> manifest = Manifest::Read(out_);
     if (!manifest.ok() && !absl::IsNotFound(manifest.status())) return manifest.status();
     if (manifest.ok()) {
@@ -184,7 +184,7 @@ void AppendSlow(const WorkersState& state, std::string& out) {
   }
 }
 
-std::string Text(const Report& report, const std::string& out) {
+std::string Text(const StatusReport& report, const std::string& out) {
   const WorkersState& state = report.state;
   if (report.published) {
     return StrCat("shards   ", FormatCount(state.shards), " of ", FormatCount(state.shards),
@@ -213,7 +213,7 @@ nlohmann::json Pairs(const std::map<uint32_t, std::string>& shards) {
   return json;
 }
 
-std::string Json(const Report& report) {
+std::string Json(const StatusReport& report) {
   const WorkersState& state = report.state;
   nlohmann::json owners = nlohmann::json::array(), failed = nlohmann::json::array();
   for (const OwnerState& owner : state.owners) {
@@ -283,7 +283,7 @@ ExitCode RunStatus(const CommandLine& line, Terminal& terminal) {
   std::string awaited;
   for (bool first = true;; first = false) {
     const auto begin = std::chrono::steady_clock::now();
-    absl::StatusOr<Report> report = watcher.Look(/*may_be_missing=*/waits, first);
+    absl::StatusOr<StatusReport> report = watcher.Look(/*may_be_missing=*/waits, first);
     // What was done at earlier looks may have been removed since.
     if (!first && report.ok() && report->done())
       report = watcher.Look(/*may_be_missing=*/waits, /*first=*/true);

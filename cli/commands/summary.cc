@@ -26,7 +26,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr size_t kShownClasses = 8;
+constexpr size_t kSummarizedClasses = 8;
 constexpr size_t kShownSkips = 3;
 constexpr size_t kShownPartSkips = 10;
 
@@ -149,8 +149,8 @@ void SayIgnored(const ManifestCounts& counts, Terminal& terminal) {
                                                        : "." + EscapeForTerminal(extension)));
   }
   if (files == 0) return;
-  if (kinds.size() > kShownClasses) {
-    kinds.resize(kShownClasses);
+  if (kinds.size() > kSummarizedClasses) {
+    kinds.resize(kSummarizedClasses);
     kinds.emplace_back("...");
   }
   SayRow("ignored",
@@ -178,7 +178,7 @@ void SayClasses(const FinishedRun& run, Terminal& terminal) {
   }
   std::vector<std::string> names;
   for (const std::string& name : manifest.classes) {
-    if (names.size() == kShownClasses) break;
+    if (names.size() == kSummarizedClasses) break;
     names.push_back(EscapeForTerminal(name));
   }
   SayRow("classes",

@@ -36,7 +36,7 @@ constexpr Scheduler kSchedulers[] = {
     {"OMPI_COMM_WORLD_RANK", nullptr, nullptr, "OMPI_COMM_WORLD_SIZE", nullptr, 0},
 };
 
-std::optional<std::string> Text(const Environment& environment, const char* name) {
+std::optional<std::string> ValueOf(const Environment& environment, const char* name) {
   const char* text = name == nullptr ? nullptr : environment(name);
   if (text == nullptr || *text == '\0') return std::nullopt;
   return std::string(text);
@@ -49,7 +49,7 @@ bool IsTask(const Scheduler& scheduler, const std::string& index) {
 }
 
 absl::StatusOr<std::optional<uint64_t>> Number(const Environment& environment, const char* name) {
-  const std::optional<std::string> text = Text(environment, name);
+  const std::optional<std::string> text = ValueOf(environment, name);
   if (!text) return std::nullopt;
   const absl::StatusOr<uint64_t> number = ParseCount(*text);
   if (number.ok()) return *number;
@@ -95,7 +95,7 @@ bool IsTwoNumbers(std::string_view part) {
 absl::StatusOr<TaskPart> PartOfTask(const Environment& environment) {
   std::string names;
   for (const Scheduler& scheduler : kSchedulers) {
-    const std::optional<std::string> index = Text(environment, scheduler.index);
+    const std::optional<std::string> index = ValueOf(environment, scheduler.index);
     if (index && IsTask(scheduler, *index)) return PartOf(scheduler, environment);
     absl::StrAppend(&names, names.empty() ? "" : ", ", scheduler.index);
   }

@@ -16,8 +16,8 @@ namespace {
 
 // A chunk is read by one thread without a pause: large enough that passing it on costs nothing in
 // comparison, small enough that a shard has many of them outstanding on a cold disk.
-constexpr uint64_t kChunkRows = 128;
-constexpr uint64_t kChunkBytes = 1 << 20;
+constexpr uint64_t kRowsAChunk = 128;
+constexpr uint64_t kBytesAChunk = 1 << 20;
 // What a sample takes beside its bytes: rounding in the arena, and the views of its fields.
 constexpr uint64_t kSampleOverheadBytes = 128;
 // No shard is opened while so many are being issued, or so many wait to be finished: each holds a
@@ -200,8 +200,8 @@ std::unique_ptr<InFlightChunk> ShardScheduler::NextChunk(OpenShard& shard) {
   chunk->first = shard.next;
   uint64_t bytes = 0, work_bytes = 0;
   const uint64_t out_bytes = RawShape(plan_.options().pixels).value_or(FixedShape()).bytes();
-  while (shard.next < shard.end && shard.next - chunk->first < kChunkRows &&
-         work_bytes < kChunkBytes) {
+  while (shard.next < shard.end && shard.next - chunk->first < kRowsAChunk &&
+         work_bytes < kBytesAChunk) {
     const uint64_t sample_bytes = plan_.listing().SampleBytes(plan_.row(shard.next++));
     bytes += sample_bytes;
     work_bytes += std::max(sample_bytes, out_bytes);

@@ -26,7 +26,7 @@ namespace {
 
 constexpr uint64_t kMaxRows = std::numeric_limits<uint32_t>::max() - 1;
 constexpr uint64_t kMaxShards = 10'000'000;
-constexpr size_t kGrain = 4096;
+constexpr size_t kRowsATask = 4096;
 
 uint64_t AddSaturating(uint64_t a, uint64_t b) {
   return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
@@ -210,7 +210,8 @@ class PlanMaker {
                      .raw_image = plan_.RawImage()};
       const uint64_t begin = split == 0 ? 0 : split_ends_[split - 1];
       tbb::parallel_for(
-          tbb::blocked_range<uint64_t>(begin, split_ends_[split], kGrain), [&](const auto& range) {
+          tbb::blocked_range<uint64_t>(begin, split_ends_[split], kRowsATask),
+          [&](const auto& range) {
             std::string key;
             std::vector<uint64_t> field_bytes;
             for (uint64_t i = range.begin(); i < range.end(); ++i) {

@@ -147,7 +147,6 @@ absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
 // read what was journalled of all others. nullopt = all journals.
 absl::StatusOr<std::optional<std::set<std::string>>> OutputDir::JournalsToRead() const {
   constexpr size_t kFew = 100;
-  constexpr uint64_t kMaxOwnerBytes = 256;
   std::optional<std::set<std::string>> names;
   if (!options_.shares() || !options_.worker->named || wanted_.size() > kFew) return names;
   names.emplace({std::string(NameInFolder(kJournalName))});

@@ -23,7 +23,6 @@ namespace {
 
 using Kind = OwnedFolder::Kind;
 
-constexpr std::string_view kLockSuffix = ".lock";
 // Found in stages besides the dataset's files: from builds, `pack repair`, and writers of sidecars.
 constexpr std::array<std::string_view, 7> kScratch = {
     "of-the-run", "rebuilt", "energon-index.sqlite", "beat", "lease", "tried", "tried-link"};
@@ -33,7 +32,7 @@ constexpr std::string_view kRebuilding =
     "build";  // a dataset that `pack repair` builds in its stage
 // A worker that does not yet know that its dataset is published may add files to a stage while it
 // is removed.
-constexpr int kTries = 100;
+constexpr int kRemoveTries = 100;
 
 template <typename List>
 bool Contains(const List& list, std::string_view name) {
@@ -331,7 +330,7 @@ absl::Status Remove(const OwnedFolder& dataset, const PackEntries& entries) {
 // Repeats until none of pack's files is left; returns files of others.
 template <typename List>
 absl::StatusOr<std::vector<std::string>> RemoveAll(const OwnedFolder& dataset, const List& list) {
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kRemoveTries; ++i) {
     PackLister lister(dataset);
     RETURN_IF_ERROR(list(lister));
     const PackEntries entries = lister.Take();

@@ -15,7 +15,7 @@
 namespace shardpack {
 namespace {
 
-constexpr int kTries = 100;
+constexpr int kLockTries = 100;
 
 bool IsUnsupported(int error) {
   return error == ENOLCK || error == ENOSYS || error == EINVAL || error == EOPNOTSUPP;
@@ -88,7 +88,7 @@ absl::StatusOr<File> LockPackFolder(const std::string& dataset, bool needed) {
 absl::StatusOr<SharedPackFolder> SharePackFolder(const std::string& dataset) {
   RETURN_IF_ERROR(CheckPackFolder(dataset));
   const std::string path = absl::StrCat(dataset, "/", std::string(kLockName));
-  for (int tries = 0; tries < kTries; ++tries) {
+  for (int tries = 0; tries < kLockTries; ++tries) {
     SharedPackFolder shared;
     // For reading: it may belong to another user of the folder.
     int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

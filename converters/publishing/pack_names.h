@@ -20,6 +20,8 @@ namespace shardpack {
 
 inline constexpr std::string_view kPackFolder = ".pack";
 inline constexpr std::string_view kStageFolder = ".pack/stage";
+// Of the name of a run's lock in that folder.
+inline constexpr std::string_view kLockSuffix = ".lock";
 // Of workers that share a folder: their beats, who builds which shard, and what went wrong.
 inline constexpr std::string_view kOwnersFolder = ".pack/owners";
 inline constexpr std::string_view kLeaseFolder = ".pack/lease";
@@ -65,6 +67,8 @@ std::string OwnerName(std::string_view run);
 // thousand shards each.
 std::string LeaseFolderName(uint32_t shard);
 std::string LeaseName(uint32_t shard, uint32_t generation);
+// A lease holds the name of its owner's run; what is longer is not one.
+inline constexpr uint64_t kMaxOwnerBytes = 256;
 // The shard and the generation; nullopt for another name. `name` is that in its folder.
 std::optional<std::pair<uint32_t, uint32_t>> ParseLeaseName(std::string_view name);
 // A run's note that it could not build a shard: `.pack/failed/012345.OWNER`.

@@ -23,7 +23,6 @@
 namespace shardpack {
 namespace {
 
-constexpr std::string_view kLockSuffix = ".lock";
 constexpr int kAttempts = 8;
 constexpr std::string_view kUnknownBoot = "unknown";
 constexpr std::string_view kTried = "tried", kTriedLink = "tried-link";
@@ -75,20 +74,14 @@ bool StillNamed(int fd, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-// Only locks of the same machine show that a run is dead.
-bool IsOfThisHost(std::string_view run) {
-  // Without /proc, machines with the same name cannot be distinguished, and locks may not work
-  // between them.
-  return BootName() != kUnknownBoot &&
-         run.starts_with(absl::StrCat(HostName(), "-", BootName(), "-"));
-}
-
 // Removes what killed runs of this machine have left. Errors are harmless.
 void RemoveDead(const OwnedFolder& dataset) {
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(kStageFolder));
   if (!names.ok()) return;
   for (const std::string& name : *names) {
-    if (!name.ends_with(kLockSuffix) || !IsOfThisHost(name) || !OwnedFolder::IsName(name)) continue;
+    if (!name.ends_with(kLockSuffix) || !RunStage::IsOfThisMachine(name) ||
+        !OwnedFolder::IsName(name))
+      continue;
     const std::string lock_name = InStage(name), path = dataset.PathOf(lock_name);
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) continue;
@@ -151,10 +144,15 @@ std::string RunStage::NameOf(std::string_view name) const {
   return absl::StrCat(InStage(owner_), "/", std::string(name));
 }
 
-bool RunStage::IsOfThisMachine(const std::string& run) { return IsOfThisHost(run); }
+bool RunStage::IsOfThisMachine(std::string_view run) {
+  // Without /proc, machines with the same name cannot be distinguished, and locks may not work
+  // between them.
+  return BootName() != kUnknownBoot &&
+         run.starts_with(absl::StrCat(HostName(), "-", BootName(), "-"));
+}
 
 bool RunStage::IsDeadHere(const OwnedFolder& dataset, const std::string& run) {
-  if (!IsRunName(run) || !IsOfThisHost(run)) return false;
+  if (!IsRunName(run) || !IsOfThisMachine(run)) return false;
   const std::string path = dataset.PathOf(LockOf(run));
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return errno == ENOENT;

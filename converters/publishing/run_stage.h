@@ -42,8 +42,8 @@ class RunStage {
   // Whether that run was one of this machine, and has ended. Of other machines nothing is known.
   bool IsDeadHere(const std::string& run) const { return IsDeadHere(folder_, run); }
   static bool IsDeadHere(const OwnedFolder& dataset, const std::string& run);
-  // Whether its lock can be asked for here.
-  static bool IsOfThisMachine(const std::string& run);
+  // Whether its lock can be asked for here: only locks of the same machine show that a run is dead.
+  static bool IsOfThisMachine(std::string_view run);
   // Whether the folder that it was created in is still there under its name, and holds it.
   bool IsThere() const;
   // The file system's time now, of a file that is created for it; nullopt where nothing can be.

@@ -15,7 +15,6 @@ namespace shardpack {
 namespace {
 
 constexpr std::string_view kStagedLease = "lease";
-constexpr uint64_t kMaxOwnerBytes = 256;
 // More generations than any number of dead holders leaves.
 constexpr uint32_t kMaxGenerations = 1'000'000;
 

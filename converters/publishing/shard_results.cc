@@ -23,7 +23,7 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kNamed = 5, kNamedRanges = 20;
+constexpr size_t kNamedShards = 5, kNamedRanges = 20;
 // Of a list of shards on a command line.
 constexpr size_t kMaxListBytes = 500;
 // Of a word there, which Linux ends at 128 KiB.
@@ -135,7 +135,7 @@ absl::Status CheckOnePlan(const std::string& dataset, const Digest& plan,
   for (const auto& [of, names] : files) {
     absl::StrAppend(
         &text, "\n  plan xxh3:", of, of == plan.ToHex() ? " (that of this dataset)" : "", ": ",
-        FirstFew(names, kNamed), ", by .pack/", absl::StrJoin(journals[of], ", .pack/"));
+        FirstFew(names, kNamedShards), ", by .pack/", absl::StrJoin(journals[of], ", .pack/"));
   }
   const std::string this_plan = absl::StrCat("plan xxh3:", plan.ToHex());
   if (mixed) {
@@ -290,10 +290,10 @@ void AppendFailures(const std::string& dataset, const std::set<uint32_t>& missin
   absl::StrAppend(&text, "\n  failed ", failures->size(), ":");
   size_t named = 0;
   for (const auto& [shard, failure] : *failures) {
-    if (named++ < kNamed)
+    if (named++ < kNamedShards)
       absl::StrAppend(&text, named > 1 ? ";" : "", " shard ", shard, ": ", failure.Text());
   }
-  if (named > kNamed) absl::StrAppend(&text, "; and ", named - kNamed, " more");
+  if (named > kNamedShards) absl::StrAppend(&text, "; and ", named - kNamedShards, " more");
 }
 
 }  // namespace
@@ -316,10 +316,10 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     absl::StrAppend(&text, "\n  damaged ", states.damaged.size(), ":");
     size_t named = 0;
     for (const auto& [shard, why] : states.damaged) {
-      if (named++ < kNamed)
+      if (named++ < kNamedShards)
         absl::StrAppend(&text, named > 1 ? ";" : "", " shard ", shard, ": ", why);
     }
-    if (named > kNamed) absl::StrAppend(&text, "; and ", named - kNamed, " more");
+    if (named > kNamedShards) absl::StrAppend(&text, "; and ", named - kNamedShards, " more");
   }
   AppendFailures(dataset, missing, text);
   absl::StrAppend(&text, HowToBuild(dataset, plan, damaged, missing));

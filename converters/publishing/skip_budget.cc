@@ -18,7 +18,7 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kNamed = 5;
+constexpr size_t kNamedSkips = 5;
 // What 100 % does.
 constexpr char kWithoutFolders[] =
     "go on without these inputs and folders: a class that has no other folder is then missing, and "
@@ -58,7 +58,7 @@ class Refusal {
     std::string text = TooMany() ? TooManyText(skips) : "";
     if (AnyEmpty() && counts_.packed > 0) {
       absl::StrAppend(&text, text.empty() ? "" : "\n", "every sample of shard ",
-                      FirstFew(empty_, kNamed), " was bad",
+                      FirstFew(empty_, kNamedSkips), " was bad",
                       text.empty() ? "; nothing was published. Use larger shards, or fix the inputs"
                                    : ", and no share of skips publishes a shard without one");
     }
@@ -70,10 +70,10 @@ class Refusal {
  private:
   std::string TooManyText(std::span<const Skip> skips) const {
     std::string text = absl::StrCat(ShareText(), "; nothing was published.");
-    for (const Skip& skip : skips.first(std::min(skips.size(), kNamed)))
+    for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips)))
       absl::StrAppend(&text, "\n  ", SkipText(plan_.listing().Path(skip.row), skip));
-    if (skips.size() > kNamed)
-      absl::StrAppend(&text, "\n  ... and ", skips.size() - kNamed, " more");
+    if (skips.size() > kNamedSkips)
+      absl::StrAppend(&text, "\n  ... and ", skips.size() - kNamedSkips, " more");
     const std::string answers = SkipAnswers(skips, PlanIsGiven());
     return answers.empty() ? text : absl::StrCat(text, "\n  ", answers);
   }

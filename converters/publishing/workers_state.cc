@@ -16,9 +16,7 @@
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kMaxOwnerBytes = 256;
-
-std::string In(std::string_view folder, std::string_view name) {
+std::string PathIn(std::string_view folder, std::string_view name) {
   return absl::StrCat(std::string(folder), "/", std::string(name));
 }
 
@@ -28,7 +26,7 @@ absl::StatusOr<std::map<uint32_t, uint32_t>> Leases(const OwnedFolder& dataset,
   std::map<uint32_t, uint32_t> newest;
   ASSIGN_OR_RETURN(const std::vector<std::string> folders, dataset.List(kLeaseFolder));
   for (const std::string& folder : folders) {
-    const std::string path = In(kLeaseFolder, folder);
+    const std::string path = PathIn(kLeaseFolder, folder);
     if (!OwnedFolder::IsName(path)) continue;
     const absl::StatusOr<std::vector<std::string>> names = dataset.List(path);
     if (!names.ok()) continue;  // not a folder of leases
@@ -104,7 +102,7 @@ absl::StatusOr<WorkersState> ReadWorkersState(const std::string& dataset, const 
   if (absl::IsNotFound(folder.status())) return state;
   if (!folder.ok()) return folder.status();
   const absl::StatusOr<std::vector<ShardResult>> lines =
-      ReadJournals(In(dataset, kPackFolder), /*only=*/nullptr, JournalParts::kFiles);
+      ReadJournals(PathIn(dataset, kPackFolder), /*only=*/nullptr, JournalParts::kFiles);
   if (!lines.ok() && !absl::IsNotFound(lines.status())) return lines.status();
   if (lines.ok()) {
     RETURN_IF_ERROR(CheckOnePlan(dataset, plan.digest(), *lines));

@@ -29,7 +29,7 @@ absl::Status Refuse(const std::string& path, const std::string& why) {
 }
 
 // Only the remains of our manifest, or a file of the dataset that ended up there, may be replaced.
-absl::Status CheckPlace(const std::string& out, const Manifest& manifest) {
+absl::Status CheckPlaces(const std::string& out, const Manifest& manifest) {
   ASSIGN_OR_RETURN(const bool ours, HoldsManifest(out));
   const std::string path = absl::StrCat(out, "/", std::string(kManifestName));
   if (ours) {
@@ -155,7 +155,7 @@ absl::StatusOr<RestoredManifest> RestoreManifest(const std::string& out, const s
   // Check before writing to a folder that is not a dataset's; the notes and the manifest's path are
   // checked again under the lock.
   RETURN_IF_ERROR(CheckNothingUnfinished(out));
-  RETURN_IF_ERROR(CheckPlace(out, manifest));
+  RETURN_IF_ERROR(CheckPlaces(out, manifest));
   RETURN_IF_ERROR(CheckMayBeCopy(out, copy, manifest, expect));
   std::set<std::string> whole;
   if (!expect) {
@@ -163,7 +163,7 @@ absl::StatusOr<RestoredManifest> RestoreManifest(const std::string& out, const s
   }
   if (options.dry_run) return RestoredManifest{std::move(manifest), std::move(whole)};
   ASSIGN_OR_RETURN(RepairFolder folder, RepairFolder::Open(out, options.fsync));
-  RETURN_IF_ERROR(CheckPlace(out, manifest));
+  RETURN_IF_ERROR(CheckPlaces(out, manifest));
   RETURN_IF_ERROR(folder.Stage(name, text));
   ASSIGN_OR_RETURN(const std::string damage,
                    folder.Publish(name, {name, text.size(), Xxh3_128(AsBytes(text))}));

@@ -12,7 +12,7 @@
 namespace shardpack {
 namespace {
 
-FolderSyscalls& Syscalls() {
+FolderSyscalls& CallsOfFolders() {
   static FolderSyscalls calls = {
       .getdents = [](int fd, void* buffer, size_t bytes) -> ssize_t {
         return syscall(SYS_getdents64, fd, buffer, bytes);
@@ -27,7 +27,7 @@ FolderSyscalls& Syscalls() {
 
 }  // namespace
 
-FolderSyscalls& FolderSyscallsForTesting() { return Syscalls(); }
+FolderSyscalls& FolderSyscallsForTesting() { return CallsOfFolders(); }
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
@@ -36,7 +36,7 @@ Descriptor::~Descriptor() {
 int OpenAt(int folder, const char* name, int flags) {
   auto pause = std::chrono::milliseconds(1);
   for (;;) {
-    const int fd = Syscalls().openat(folder, name, flags | O_CLOEXEC);
+    const int fd = CallsOfFolders().openat(folder, name, flags | O_CLOEXEC);
     if (fd >= 0) return fd;
     if (errno == EINTR) continue;
     const bool scarce = errno == EMFILE || errno == ENFILE || errno == ENOMEM;

@@ -28,7 +28,9 @@ bool IsDigits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-bool IsNumber(std::string_view text) { return IsDigits(text) && text.size() <= kMaxNumberDigits; }
+bool IsColumnNumber(std::string_view text) {
+  return IsDigits(text) && text.size() <= kMaxNumberDigits;
+}
 
 // Named columns require a header; numbered ones exclude it.
 absl::Status CheckColumns(const ListOptions& options) {
@@ -37,14 +39,14 @@ absl::Status CheckColumns(const ListOptions& options) {
     for (const std::string& column : field.columns) columns.push_back(&column);
   }
   for (const std::string* column : columns) {
-    if (!IsDigits(*column) || IsNumber(*column)) continue;
+    if (!IsDigits(*column) || IsColumnNumber(*column)) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--columns: the number ", EscapeForTerminal(*column),
                      " is too large for a column (columns are counted from 0)"));
   }
-  if (!IsNumber(options.path)) return absl::OkStatus();
+  if (!IsColumnNumber(options.path)) return absl::OkStatus();
   for (const std::string* column : columns) {
-    if (column->empty() || IsNumber(*column)) continue;
+    if (column->empty() || IsColumnNumber(*column)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "--columns path=", options.path, " and ", EscapeForTerminal(*column),
         ": a number and a name; give all as numbers (a file without a header) or as names"));
@@ -128,8 +130,8 @@ class ListParser {
       return Bad("expected index TAB label TAB path");
     const std::string_view index = text.substr(0, first),
                            label = text.substr(first + 1, last - first - 1);
-    if (!IsNumber(index) && (index.size() > 19 || index.empty() ||
-                             index.find_first_not_of("0123456789") != index.npos)) {
+    if (!IsColumnNumber(index) && (index.size() > 19 || index.empty() ||
+                                   index.find_first_not_of("0123456789") != index.npos)) {
       return Bad("the index is not a number");
     }
     if (label.find('\t') != std::string_view::npos) return Bad("more than one label; one is taken");
@@ -157,7 +159,7 @@ class ListParser {
   absl::Status ParseCells(std::string_view text, char separator) {
     RETURN_IF_ERROR(CheckColumns(options_));
     CsvReader csv(text, separator);
-    const bool numbers = IsNumber(options_.path);
+    const bool numbers = IsColumnNumber(options_.path);
     bool header = !numbers;
     std::optional<size_t> path, label;
     if (numbers) path = ToNumber(options_.path);

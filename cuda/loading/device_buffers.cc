@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kEncodedBytes = "a batch's encoded bytes";
 
 // How often something is asked that no event tells.
-constexpr std::chrono::microseconds kLook{200};
+constexpr std::chrono::microseconds kEventLook{200};
 
 }  // namespace
 
@@ -106,7 +106,7 @@ absl::Status DeviceBuffers::WaitForUses(const DeviceBuffer& buffer) const {
   while (!Idle(buffer)) {
     if (device_.lost()) return device_.LostStatus();
     if (stop_ != nullptr && stop_->load()) return absl::CancelledError("the loader was stopped");
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kEventLook);
   }
   return absl::OkStatus();
 }
@@ -116,13 +116,13 @@ DeviceBuffers::~DeviceBuffers() {
   const auto deadline = std::chrono::steady_clock::now() + patience_;
   while (!device_.lost() && !ReturnCaptured()) {
     if (std::chrono::steady_clock::now() >= deadline) return;
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kEventLook);
   }
   for (const auto& buffer : all_) {
     while (!device_.lost() && !Idle(*buffer)) {
       // Freeing would wait forever.
       if (std::chrono::steady_clock::now() >= deadline) return;
-      std::this_thread::sleep_for(kLook);
+      std::this_thread::sleep_for(kEventLook);
     }
   }
   FreeAll();
@@ -131,7 +131,7 @@ DeviceBuffers::~DeviceBuffers() {
 DeviceBuffer* DeviceBuffers::TryTake() { return Take(std::chrono::microseconds(0)); }
 
 DeviceBuffer* DeviceBuffers::Take(std::chrono::microseconds for_at_most) {
-  if (!ReturnCaptured()) for_at_most = std::min(for_at_most, kLook);
+  if (!ReturnCaptured()) for_at_most = std::min(for_at_most, kEventLook);
   std::unique_lock lock(mutex_);
   if (free_.empty() && for_at_most.count() > 0) {
     returned_.wait_for(lock, for_at_most, [this] { return poked_ || !free_.empty(); });

@@ -20,12 +20,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kUploads = 8;  // within Open
+constexpr size_t kOpeningUploads = 8;  // within Open
 constexpr uint32_t kFillBatch = 256;
 constexpr std::chrono::microseconds kNap{100};
 
 // How often a waiting call asks whether it is interrupted.
-constexpr std::chrono::milliseconds kLook{50};
+constexpr std::chrono::milliseconds kResidentLook{50};
 
 absl::Status WasInterrupted() {
   return absl::CancelledError("waiting for a batch was interrupted");
@@ -213,7 +213,7 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
                                  .pixel_bytes = slots_ * output_.Bytes(out_width_, out_height_)}));
   ASSIGN_OR_RETURN(void* const source, device_.Allocate(sizeof(StepSource), "a step"));
   source_ = static_cast<StepSource*>(source);
-  ASSIGN_OR_RETURN(uploader_, Uploader::Create(device_, kUploads, 0, memory_));
+  ASSIGN_OR_RETURN(uploader_, Uploader::Create(device_, kOpeningUploads, 0, memory_));
   RETURN_IF_ERROR(Fill(interrupted));
   ResidentOrderSpec spec{.order = order_, .rank = rank_, .labels = labels_};
   if (!gathers()) {
@@ -229,7 +229,7 @@ absl::Status ResidentLoader::Core::WaitFor(const Done& done, const Interrupted& 
   ASSIGN_OR_RETURN(bool is_done, done());
   if (is_done) return absl::OkStatus();
   const Clock::time_point deadline = Clock::now() + options_.patience;
-  Clock::time_point look = std::min(ask_at, Clock::now() + kLook);
+  Clock::time_point look = std::min(ask_at, Clock::now() + kResidentLook);
   while (!is_done) {
     if (Clock::now() >= deadline) {
       return absl::DeadlineExceededError(absl::StrCat(
@@ -238,7 +238,7 @@ absl::Status ResidentLoader::Core::WaitFor(const Done& done, const Interrupted& 
     }
     if (interrupted != nullptr && Clock::now() >= look) {
       if (interrupted()) return WasInterrupted();
-      look = Clock::now() + kLook;
+      look = Clock::now() + kResidentLook;
     }
     std::this_thread::sleep_for(kNap);
     ASSIGN_OR_RETURN(is_done, done());
@@ -266,11 +266,11 @@ absl::StatusOr<DeviceBuffer*> ResidentLoader::Core::WaitForBuffer(const Interrup
                                                                   AskAt ask_at) {
   const Clock::time_point start = Clock::now(), deadline = start + options_.patience;
   auto nap = std::min<Clock::duration>(
-      {options_.patience, kLook, std::max(ask_at, start) - start});  // the first one
+      {options_.patience, kResidentLook, std::max(ask_at, start) - start});  // the first one
   do {
     DeviceBuffer* const buffer =
         buffers_->Take(std::chrono::duration_cast<std::chrono::microseconds>(nap));
-    nap = std::min<Clock::duration>(options_.patience, kLook);
+    nap = std::min<Clock::duration>(options_.patience, kResidentLook);
     if (buffer != nullptr) return buffer;
     if (device_.lost()) return device_.LostStatus();
     if (interrupted != nullptr && interrupted()) return WasInterrupted();

@@ -12,11 +12,6 @@
 namespace shardpack {
 namespace {
 
-PixelRegion Cover(const std::vector<uint32_t>& columns, const std::vector<uint32_t>& rows) {
-  const auto [left, right] = std::minmax(columns.front(), columns.back());
-  return {left, rows.front(), right - left + 1, rows.back() - rows.front() + 1};
-}
-
 uint32_t ColorOf(const uint8_t* rgb) {
   return uint32_t{rgb[0]} << 16 | uint32_t{rgb[1]} << 8 | rgb[2];
 }
@@ -99,7 +94,7 @@ absl::Status LabelPipeline::Run(std::span<const std::byte> map, const ShownImage
                 nearest_);
   if (shared->flip) std::reverse(nearest_.columns.begin(), nearest_.columns.end());
   DecodeOptions decode;
-  decode.region = Cover(nearest_.columns, nearest_.rows);
+  decode.region = RegionOf(nearest_.columns, nearest_.rows);
   decode.stored = table_.empty();
   decode.wide = decode.stored && info.bits_per_channel > 8;
   decode.orient = pixels_.orient;

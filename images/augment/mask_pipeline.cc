@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "images/augment/nearest_pixels.h"
 #include "images/pixels/orientation.h"
 
 namespace shardpack {
@@ -10,19 +11,14 @@ namespace {
 
 // The positions of Pillow's ImagingScaleAffine (libImaging/Geometry.c): sums, whose rounding
 // decides where a centre lies on the edge between two pixels.
-void NearestPixels(uint32_t first, double step, uint64_t skipped, uint32_t end,
-                   std::vector<uint32_t>& pixels) {
+void FillNearest(uint32_t first, double step, uint64_t skipped, uint32_t end,
+                 std::vector<uint32_t>& pixels) {
   double at = step * 0.5;
   for (uint64_t i = 0; i < skipped; ++i) at += step;
   for (uint32_t& pixel : pixels) {
     pixel = std::min(first + static_cast<uint32_t>(at), end - 1);
     at += step;
   }
-}
-
-PixelRegion Cover(const std::vector<uint32_t>& columns, const std::vector<uint32_t>& rows) {
-  const auto [left, right] = std::minmax(columns.front(), columns.back());
-  return {left, rows.front(), right - left + 1, rows.back() - rows.front() + 1};
 }
 
 }  // namespace
@@ -34,16 +30,16 @@ void MaskPipeline::ChoosePixels(const ShownImage& image, const SampleIdentity& s
   rows_.resize(wanted.height);
   if (wanted.kind == CropKind::kCenter) {
     const CenterPart part = ChooseCenter(wanted, image.width, image.height);
-    NearestPixels(0, double(image.width) / static_cast<double>(part.resized_width),
-                  static_cast<uint64_t>(part.left), image.width, columns_);
-    NearestPixels(0, double(image.height) / static_cast<double>(part.resized_height),
-                  static_cast<uint64_t>(part.top), image.height, rows_);
+    FillNearest(0, double(image.width) / static_cast<double>(part.resized_width),
+                static_cast<uint64_t>(part.left), image.width, columns_);
+    FillNearest(0, double(image.height) / static_cast<double>(part.resized_height),
+                static_cast<uint64_t>(part.top), image.height, rows_);
   } else {  // a box of whole pixels
     const PixelBox& box = crop.box;
-    NearestPixels(static_cast<uint32_t>(box.left), (box.right - box.left) / wanted.width, 0,
-                  static_cast<uint32_t>(box.right), columns_);
-    NearestPixels(static_cast<uint32_t>(box.top), (box.bottom - box.top) / wanted.height, 0,
-                  static_cast<uint32_t>(box.bottom), rows_);
+    FillNearest(static_cast<uint32_t>(box.left), (box.right - box.left) / wanted.width, 0,
+                static_cast<uint32_t>(box.right), columns_);
+    FillNearest(static_cast<uint32_t>(box.top), (box.bottom - box.top) / wanted.height, 0,
+                static_cast<uint32_t>(box.bottom), rows_);
   }
   if (crop.flip) std::reverse(columns_.begin(), columns_.end());
 }
@@ -59,7 +55,7 @@ absl::Status MaskPipeline::Run(std::span<const std::byte> mask, const ShownImage
   }
   ChoosePixels(image, sample);
   DecodeOptions decode;
-  decode.region = Cover(columns_, rows_);
+  decode.region = RegionOf(columns_, rows_);
   decode.stored = true;
   decode.orient = options_.orient;
   decode.max_pixels = options_.max_pixels;

@@ -56,4 +56,9 @@ void ChooseNearest(const CropOptions& wanted, uint32_t width, uint32_t height, c
   ChooseOnAxis(y, legacy, height, nearest.rows);
 }
 
+PixelRegion RegionOf(const std::vector<uint32_t>& columns, const std::vector<uint32_t>& rows) {
+  const auto [left, right] = std::minmax(columns.front(), columns.back());
+  return {left, rows.front(), right - left + 1, rows.back() - rows.front() + 1};
+}
+
 }  // namespace shardpack

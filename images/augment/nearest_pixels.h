@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "images/augment/crop.h"
+#include "images/pixels/pixels.h"
 
 namespace shardpack {
 
@@ -30,6 +31,9 @@ struct NearestPixels {
 // its shape, so that a centre crop is exactly the image's.
 void ChooseNearest(const CropOptions& wanted, uint32_t width, uint32_t height, const Crop& crop,
                    bool same_size, bool legacy, NearestPixels& nearest);
+
+// The part of a map that has these columns, in any order, and rows, from the top down.
+PixelRegion RegionOf(const std::vector<uint32_t>& columns, const std::vector<uint32_t>& rows);
 
 }  // namespace shardpack
 

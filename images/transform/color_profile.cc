@@ -85,7 +85,7 @@ cmsHPROFILE GraySrgb(cmsContext context) {
   return profile;
 }
 
-cmsUInt32Number FormatOf(ProfileModel model, bool alpha, uint32_t sample_bytes) {
+cmsUInt32Number CmsFormatOf(ProfileModel model, bool alpha, uint32_t sample_bytes) {
   const uint32_t type = model == ProfileModel::kGray  ? PT_GRAY
                         : model == ProfileModel::kRgb ? PT_RGB
                                                       : PT_CMYK;
@@ -142,9 +142,9 @@ absl::Status ColorConverter::ToSrgb(std::span<const std::byte> profile, ProfileM
   if (!usable || (view.channels != colors && !alpha)) {
     return absl::InvalidArgumentError("ICC profile: pixels of another color model");
   }
-  const cmsUInt32Number from = FormatOf(model, alpha, view.sample_bytes);
+  const cmsUInt32Number from = CmsFormatOf(model, alpha, view.sample_bytes);
   const cmsUInt32Number to =
-      FormatOf(gray ? ProfileModel::kGray : ProfileModel::kRgb, alpha, view.sample_bytes);
+      CmsFormatOf(gray ? ProfileModel::kGray : ProfileModel::kRgb, alpha, view.sample_bytes);
   const auto known = std::ranges::find_if(tables_, [&](const std::unique_ptr<Tables>& each) {
     return each->from == from && each->to == to && std::ranges::equal(each->profile, profile);
   });

@@ -19,7 +19,7 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kMaxWarnings = 3;
+constexpr size_t kMaxShardWarnings = 3;
 constexpr size_t kKeptImageBytes = 16 << 20;
 constexpr std::string_view kLabelField = "cls";
 constexpr size_t kMaxLeftOut = 100;  // names kept: enough for a warning
@@ -30,7 +30,7 @@ class FirstError : public FindingSink {
  public:
   void Report(Finding finding) override {
     if (finding.severity == Severity::kWarning) {
-      if (warnings.size() < kMaxWarnings)
+      if (warnings.size() < kMaxShardWarnings)
         warnings.push_back(ToText(finding).substr(std::string_view("warning ").size()));
     } else if (!first_) {
       first_ = ToText(finding).substr(std::string_view("error ").size());

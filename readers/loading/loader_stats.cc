@@ -28,7 +28,7 @@ uint64_t ValueOf(size_t bucket) {
   return (8 + bucket % 8) * step + step / 2;
 }
 
-double Share(uint64_t busy_ns, uint64_t wall_ns, int threads) {
+double ShareOf(uint64_t busy_ns, uint64_t wall_ns, int threads) {
   const double all = static_cast<double>(wall_ns) * std::max(threads, 1);
   return all > 0 ? static_cast<double>(busy_ns) / all : 0;
 }
@@ -36,7 +36,7 @@ double Share(uint64_t busy_ns, uint64_t wall_ns, int threads) {
 std::string StageLine(std::string_view name, const StageStats& stage, uint64_t wall_ns,
                       int threads) {
   const double seconds = static_cast<double>(stage.busy_ns) / kSecond;
-  const double share = Share(stage.busy_ns, wall_ns, threads);
+  const double share = ShareOf(stage.busy_ns, wall_ns, threads);
   std::string text = absl::StrFormat("  %-10s %3.0f %% of %d threads, %u items", std::string(name),
                                      100 * share, threads, stage.items);
   // The rate of a nearly idle stage is meaningless.
@@ -72,10 +72,10 @@ std::string_view LoaderStats::Binding() const {
   // A consumer that hardly waits is itself the slowest stage.
   if (wall_ns > 0 && consumer_wait_ns < wall_ns / 20) return "consumer";
   const std::array<std::pair<double, std::string_view>, 4> stages = {{
-      {Share(read.busy_ns, wall_ns, cpu_threads), "read"},
-      {Share(decode.busy_ns, wall_ns, cpu_threads), "decode"},
-      {Share(plan.busy_ns, wall_ns, cpu_threads), "plan"},
-      {Share(disk_read.busy_ns, wall_ns, io_threads), "disk"},
+      {ShareOf(read.busy_ns, wall_ns, cpu_threads), "read"},
+      {ShareOf(decode.busy_ns, wall_ns, cpu_threads), "decode"},
+      {ShareOf(plan.busy_ns, wall_ns, cpu_threads), "plan"},
+      {ShareOf(disk_read.busy_ns, wall_ns, io_threads), "disk"},
   }};
   return std::max_element(stages.begin(), stages.end())->second;
 }
@@ -85,7 +85,7 @@ std::string LoaderStats::Explain() const {
   std::string text = absl::StrFormat(
       "the bottleneck is %s: %.0f samples/s, the consumer waits %.0f %% of the time\n",
       std::string(Binding()), wall > 0 ? static_cast<double>(samples) / wall : 0,
-      100 * Share(consumer_wait_ns, wall_ns, 1));
+      100 * ShareOf(consumer_wait_ns, wall_ns, 1));
   text += StageLine("plan", plan, wall_ns, cpu_threads);
   text += StageLine("read", read, wall_ns, cpu_threads);
   if (disk_read.items > 0) text += StageLine("disk read", disk_read, wall_ns, io_threads);
@@ -94,7 +94,7 @@ std::string LoaderStats::Explain() const {
                           static_cast<double>(next.Quantile(0.5)) / 1e6,
                           static_cast<double>(next.Quantile(0.99)) / 1e6);
   text += absl::StrFormat("  memory     %u of %u slabs of %u bytes at most, waited %.0f %%\n",
-                          peak_slabs, slabs, slab_bytes, 100 * Share(memory_wait_ns, wall_ns, 1));
+                          peak_slabs, slabs, slab_bytes, 100 * ShareOf(memory_wait_ns, wall_ns, 1));
   if (!augmentation.empty())
     absl::StrAppend(&text, "  on the host, with decoding: ", augmentation, "\n");
   return text;

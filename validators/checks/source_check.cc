@@ -12,7 +12,7 @@
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kBlockBytes = 128 << 10;
+constexpr uint64_t kSourceBlockBytes = 128 << 10;
 
 // That a path is missing or not a file is a property of the source; other errors say nothing about
 // it.
@@ -61,7 +61,7 @@ void SourceCheck::ReportUnread(const ShardIndex& index, const Place& place,
 void SourceCheck::CompareBytes(const File& shard_file, const ShardIndex& index, const Place& place,
                                const SourceFile& source) {
   const Extent extent = index.field(place.record, place.field);
-  ours_.resize(std::min(extent.length, kBlockBytes));
+  ours_.resize(std::min(extent.length, kSourceBlockBytes));
   theirs_.resize(ours_.size() + 1);  // one more, to see that the source ends here too
   uint64_t done = 0;
   for (bool first = true; first || done < extent.length; first = false) {

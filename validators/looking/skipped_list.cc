@@ -17,7 +17,7 @@ constexpr std::string_view kSkippedName = "skipped.jsonl";
 constexpr uint64_t kMaxSkippedBytes = uint64_t{1} << 30;
 
 // The bytes of a member of a line; empty if there is none.
-std::string Member(const nlohmann::json& line, const char* name) {
+std::string MemberText(const nlohmann::json& line, const char* name) {
   if (!line.is_object()) return "";
   const auto found = line.find(name);
   if (found == line.end() || !found->is_string()) return "";
@@ -34,7 +34,8 @@ SkippedList ParseSkippedList(std::string_view text) {
     const auto line = nlohmann::json::parse(text.substr(0, end), nullptr, false);
     text.remove_prefix(std::min(end + 1, text.size()));
     ++list.count;
-    SkippedInput input{Member(line, "path"), Member(line, "reason"), Member(line, "detail")};
+    SkippedInput input{MemberText(line, "path"), MemberText(line, "reason"),
+                       MemberText(line, "detail")};
     const bool many = list.by_reason.size() >= SkippedList::kMostReasons;
     if (input.reason.empty() || (many && !list.by_reason.contains(input.reason)))
       input.reason = "unknown";

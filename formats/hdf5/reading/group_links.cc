@@ -8,9 +8,9 @@
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kNodeHeadBytes = 24, kSymbolHeadBytes = 8, kSymbolBytes = 40;
+constexpr uint64_t kGroupNodeHeadBytes = 24, kSymbolHeadBytes = 8, kSymbolBytes = 40;
 constexpr uint64_t kHeapHeadBytes = 32;
-constexpr int kMaxLevel = 16;
+constexpr int kMaxGroupLevel = 16;
 constexpr uint32_t kSoftLinkCache = 2;  // of a symbol table entry
 constexpr int kHardLink = 0, kExternalLink = 64;
 
@@ -34,7 +34,7 @@ class SymbolTable {
 
 absl::Status SymbolTable::Run(uint64_t tree, uint64_t heap) {
   absl::Status read = ReadHeap(heap);
-  return read.ok() ? ReadNode(tree, kMaxLevel + 1) : read;
+  return read.ok() ? ReadNode(tree, kMaxGroupLevel + 1) : read;
 }
 
 absl::Status SymbolTable::ReadHeap(uint64_t address) {
@@ -50,18 +50,20 @@ absl::Status SymbolTable::ReadHeap(uint64_t address) {
 }
 
 absl::Status SymbolTable::ReadNode(uint64_t address, int parent_level) {
-  ASSIGN_OR_RETURN(Bytes head, reader_.Read(address, kNodeHeadBytes, "a B-tree node of a group"));
+  ASSIGN_OR_RETURN(Bytes head,
+                   reader_.Read(address, kGroupNodeHeadBytes, "a B-tree node of a group"));
   if (AsText(head.first(4)) != "TREE" || head[4] != std::byte{0}) {
     return reader_.Malformed(address, "no B-tree node of a group");
   }
   const auto level = std::to_integer<int>(head[5]);
   const auto entries = LoadLittle<uint16_t>(head.data() + 6);
-  if (level >= parent_level || (parent_level <= kMaxLevel && level != parent_level - 1)) {
+  if (level >= parent_level || (parent_level <= kMaxGroupLevel && level != parent_level - 1)) {
     return reader_.Malformed(address, "a B-tree node of the wrong level", "", absl::StrCat(level));
   }
   // A key before each child and one at the end, 8 bytes each.
-  ASSIGN_OR_RETURN(Bytes body, reader_.Read(address + kNodeHeadBytes, entries * uint64_t{16} + 8,
-                                            "a B-tree node of a group"));
+  ASSIGN_OR_RETURN(Bytes body,
+                   reader_.Read(address + kGroupNodeHeadBytes, entries * uint64_t{16} + 8,
+                                "a B-tree node of a group"));
   std::vector<uint64_t> children;
   for (uint16_t i = 0; i < entries; ++i) {
     children.push_back(LoadLittle<uint64_t>(body.data() + 16 * i + 8));

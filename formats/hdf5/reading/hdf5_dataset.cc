@@ -35,9 +35,9 @@ std::string FilterName(uint16_t id) {
 }
 
 // The state of one ReadDataset.
-class Parser {
+class DatasetParser {
  public:
-  Parser(Hdf5Reader& reader, const ObjectHeader& object, std::string_view path)
+  DatasetParser(Hdf5Reader& reader, const ObjectHeader& object, std::string_view path)
       : reader_(reader), object_(object) {
     dataset_.path = std::string(path);
     dataset_.header_address = object.address;
@@ -73,14 +73,15 @@ class Parser {
   Hdf5Dataset dataset_;
 };
 
-absl::StatusOr<const HeaderMessage*> Parser::Need(MessageType type, std::string_view what) const {
+absl::StatusOr<const HeaderMessage*> DatasetParser::Need(MessageType type,
+                                                         std::string_view what) const {
   const HeaderMessage* message = object_.Find(type);
   if (message == nullptr) return Missing(what);
   if (message->shared) return Unsupported(absl::StrCat("shares its ", std::string(what)));
   return message;
 }
 
-absl::StatusOr<Hdf5Dataset> Parser::Run() {
+absl::StatusOr<Hdf5Dataset> DatasetParser::Run() {
   if (const HeaderMessage* external = object_.Find(MessageType::kExternalFiles)) {
     return reader_.Damage(FindingId::kHdf5External, external->address,
                           absl::StrCat(dataset_.path, " keeps its data in external files"));
@@ -101,7 +102,7 @@ absl::StatusOr<Hdf5Dataset> Parser::Run() {
   return std::move(dataset_);
 }
 
-absl::Status Parser::ReadSpace(const HeaderMessage& message) {
+absl::Status DatasetParser::ReadSpace(const HeaderMessage& message) {
   const Bytes bytes = message.view();
   if (bytes.size() < 4) return TooShort(message);
   const auto version = std::to_integer<int>(bytes[0]);
@@ -127,7 +128,7 @@ absl::Status Parser::ReadSpace(const HeaderMessage& message) {
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadType(const HeaderMessage& message) {
+absl::Status DatasetParser::ReadType(const HeaderMessage& message) {
   const Bytes bytes = message.view();
   if (bytes.size() < 8) return TooShort(message);
   const auto type_class = std::to_integer<int>(bytes[0] & std::byte{0x0F});
@@ -161,7 +162,7 @@ absl::Status Parser::ReadType(const HeaderMessage& message) {
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadVlenType(const HeaderMessage& message) {
+absl::Status DatasetParser::ReadVlenType(const HeaderMessage& message) {
   const Bytes bytes = message.view();
   if (dataset_.element_bytes != 16) {
     return reader_.Malformed(message.address, "a run of any length is stored in another width",
@@ -181,7 +182,7 @@ absl::Status Parser::ReadVlenType(const HeaderMessage& message) {
 }
 
 // Walks the whole pipeline, so that only a sound one is accepted.
-absl::Status Parser::ReadFilters(const HeaderMessage& message) {
+absl::Status DatasetParser::ReadFilters(const HeaderMessage& message) {
   const Bytes bytes = message.view();
   if (bytes.size() < 2) return TooShort(message);
   const auto version = std::to_integer<int>(bytes[0]), count = std::to_integer<int>(bytes[1]);
@@ -210,7 +211,7 @@ absl::Status Parser::ReadFilters(const HeaderMessage& message) {
       ": such data has no byte extents; write it again without filters (`h5repack -f NONE`)"));
 }
 
-absl::Status Parser::ReadLayout(const HeaderMessage& message) {
+absl::Status DatasetParser::ReadLayout(const HeaderMessage& message) {
   const Bytes bytes = message.view();
   if (bytes.size() < 2) return TooShort(message);
   const auto version = std::to_integer<int>(bytes[0]);
@@ -245,7 +246,7 @@ absl::Status Parser::ReadLayout(const HeaderMessage& message) {
                            absl::StrCat(layout_class));
 }
 
-absl::Status Parser::ReadCompact(const HeaderMessage& message) {
+absl::Status DatasetParser::ReadCompact(const HeaderMessage& message) {
   const Bytes bytes = message.view();
   if (bytes.size() < 4) return TooShort(message);
   const auto length = LoadLittle<uint16_t>(bytes.data() + 2);
@@ -255,7 +256,7 @@ absl::Status Parser::ReadCompact(const HeaderMessage& message) {
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadOldChunks(const HeaderMessage& message) {
+absl::Status DatasetParser::ReadOldChunks(const HeaderMessage& message) {
   const Bytes bytes = message.view();
   if (bytes.size() < 11) return TooShort(message);
   // The last dimension is the element's size.
@@ -268,7 +269,7 @@ absl::Status Parser::ReadOldChunks(const HeaderMessage& message) {
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadNewChunks(const HeaderMessage& message) {
+absl::Status DatasetParser::ReadNewChunks(const HeaderMessage& message) {
   Bytes bytes = message.view();
   if (bytes.size() < 5) return TooShort(message);
   const auto flags = std::to_integer<int>(bytes[2]);
@@ -306,7 +307,7 @@ absl::Status Parser::ReadNewChunks(const HeaderMessage& message) {
   return absl::OkStatus();
 }
 
-absl::Status Parser::CheckChunks(const HeaderMessage& message) {
+absl::Status DatasetParser::CheckChunks(const HeaderMessage& message) {
   const bool zero = std::find(dataset_.chunk_dims.begin(), dataset_.chunk_dims.end(), 0) !=
                     dataset_.chunk_dims.end();
   if (dataset_.chunk_dims.size() == dataset_.dims.size() && !zero) return absl::OkStatus();
@@ -334,7 +335,7 @@ bool Hdf5Dataset::is_line() const {
 
 absl::StatusOr<Hdf5Dataset> ReadDataset(Hdf5Reader& reader, const ObjectHeader& object,
                                         std::string_view path) {
-  return Parser(reader, object, path).Run();
+  return DatasetParser(reader, object, path).Run();
 }
 
 absl::StatusOr<uint64_t> ContiguousAddress(Hdf5Reader& reader, const Hdf5Dataset& dataset) {

@@ -13,7 +13,7 @@ constexpr size_t kMaxBlocks = 1024;
 // The old format counts them in 16 bits; the new one stores no more links than that outside a heap.
 constexpr size_t kMaxMessages = 65536;
 constexpr uint64_t kOldPrefixBytes = 16;  // 12, and 4 to align what follows
-constexpr uint64_t kChecksumBytes = 4;
+constexpr uint64_t kHeaderChecksumBytes = 4;
 
 bool IsOfUse(MessageType type) {
   switch (type) {
@@ -37,9 +37,11 @@ struct Block {
 };
 
 // The state of one ReadObjectHeader.
-class Parser {
+class HeaderParser {
  public:
-  Parser(Hdf5Reader& reader, uint64_t address) : reader_(reader) { header_.address = address; }
+  HeaderParser(Hdf5Reader& reader, uint64_t address) : reader_(reader) {
+    header_.address = address;
+  }
 
   absl::StatusOr<ObjectHeader> Run();
 
@@ -59,7 +61,7 @@ class Parser {
   uint64_t continued_bytes_ = 0;
 };
 
-absl::StatusOr<ObjectHeader> Parser::Run() {
+absl::StatusOr<ObjectHeader> HeaderParser::Run() {
   ASSIGN_OR_RETURN(Bytes head, reader_.Read(header_.address, 4, "an object header"));
   new_style_ = AsText(head) == "OHDR";
   absl::Status read = new_style_ ? ReadNewPrefix() : ReadOldPrefix();
@@ -71,7 +73,7 @@ absl::StatusOr<ObjectHeader> Parser::Run() {
   return std::move(header_);
 }
 
-absl::Status Parser::ReadOldPrefix() {
+absl::Status HeaderParser::ReadOldPrefix() {
   ASSIGN_OR_RETURN(Bytes prefix,
                    reader_.Read(header_.address, kOldPrefixBytes, "an object header"));
   const std::byte* at = prefix.data();
@@ -85,7 +87,7 @@ absl::Status Parser::ReadOldPrefix() {
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadNewPrefix() {
+absl::Status HeaderParser::ReadNewPrefix() {
   ASSIGN_OR_RETURN(Bytes head, reader_.Read(header_.address, 6, "an object header"));
   const auto version = std::to_integer<int>(head[4]), flags = std::to_integer<int>(head[5]);
   if (version != 2) {
@@ -105,18 +107,18 @@ absl::Status Parser::ReadNewPrefix() {
     return reader_.Malformed(header_.address, "an object header passes the end of the file", "",
                              absl::StrCat(bytes, " bytes"));
   }
-  blocks_.push_back({header_.address, prefix_bytes_ + bytes + kChecksumBytes});
+  blocks_.push_back({header_.address, prefix_bytes_ + bytes + kHeaderChecksumBytes});
   return absl::OkStatus();
 }
 
-absl::Status Parser::ReadBlock(const Block& block, bool first) {
+absl::Status HeaderParser::ReadBlock(const Block& block, bool first) {
   ASSIGN_OR_RETURN(Bytes read, reader_.Read(block.address, block.bytes, "an object header"));
   if (!new_style_) return ReadMessages(std::string(AsText(read)), block.address);
   const uint64_t prefix = first ? prefix_bytes_ : 4;
-  if (block.bytes < prefix + kChecksumBytes || (!first && AsText(read.first(4)) != "OCHK")) {
+  if (block.bytes < prefix + kHeaderChecksumBytes || (!first && AsText(read.first(4)) != "OCHK")) {
     return reader_.Malformed(block.address, "no continuation of an object header");
   }
-  const uint64_t covered = block.bytes - kChecksumBytes;
+  const uint64_t covered = block.bytes - kHeaderChecksumBytes;
   const uint32_t computed = Lookup3(read.first(covered));
   const auto stored = LoadLittle<uint32_t>(read.data() + covered);
   if (computed != stored) {
@@ -127,7 +129,7 @@ absl::Status Parser::ReadBlock(const Block& block, bool first) {
                       block.address + prefix);
 }
 
-absl::Status Parser::ReadMessages(const std::string& bytes, uint64_t address) {
+absl::Status HeaderParser::ReadMessages(const std::string& bytes, uint64_t address) {
   const size_t head_bytes = !new_style_ ? 8 : creation_order_ ? 6 : 4;
   // The rest at the end is a gap.
   for (size_t at = 0; bytes.size() - at >= head_bytes;) {
@@ -161,7 +163,7 @@ absl::Status Parser::ReadMessages(const std::string& bytes, uint64_t address) {
   return absl::OkStatus();
 }
 
-absl::Status Parser::AddContinuation(const HeaderMessage& message) {
+absl::Status HeaderParser::AddContinuation(const HeaderMessage& message) {
   if (message.bytes.size() < 16) {
     return reader_.Malformed(message.address, "a continuation message is too short");
   }
@@ -194,7 +196,7 @@ const HeaderMessage* ObjectHeader::Find(MessageType type) const {
 }
 
 absl::StatusOr<ObjectHeader> ReadObjectHeader(Hdf5Reader& reader, uint64_t address) {
-  return Parser(reader, address).Run();
+  return HeaderParser(reader, address).Run();
 }
 
 }  // namespace shardpack
