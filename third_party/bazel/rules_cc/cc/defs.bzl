@@ -3,6 +3,7 @@
 The sources of a library are compiled in units of several files (docs/decisions/0032-units.md)."""
 
 load("//:ours.bzl", "OURS")
+load("@shardpack//third_party/precompiled:precompiled.bzl", "TEST_COPTS")
 
 _PRECOMPILED = "@shardpack//third_party/precompiled:"
 
@@ -52,6 +53,9 @@ def _with_precompiled(rule, srcs = [], deps = [], copts = [], **kwargs):
             _PRECOMPILED + "off": [],
             "//conditions:default": ["-include", include] + _NO_WARNINGS,
         })
+
+        if tested:
+            copts = copts + TEST_COPTS
 
         # In another workspace the flags are not those of our .bazelrc.
         if native.repository_name() != "@":
