@@ -133,6 +133,11 @@ class Results:
     self.failed += bool(trouble)
     self.rows.append((*row, f"FAILED: {trouble}" if trouble else "ok"))
 
+  def take(self, other):
+    self.passed += other.passed
+    self.failed += other.failed
+    self.rows += other.rows[1:]
+
   def print_table(self):
     widths = [max(len(str(row[i])) for row in self.rows) for i in range(5)]
     for row in self.rows:
@@ -327,8 +332,18 @@ def check_examples(program, pythons, results):
     results.add(("example in docs/formats", "", "", example, ""), None if verdict == "ok" else verdict)
 
 
-def check_package(arguments, pythons, results):
-  """The Python package: in training programs, as types, with tables, beside other libraries, and as a wheel. package_check.py has the rest."""
+def run_beside(checks, results):
+  """Runs the checks, functions of a Results, as many at once as there are cores; most import slowly, on one core. The rows keep the order."""
+  parts = [Results() for _ in checks]
+  with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    for _ in pool.map(lambda check, part: check(part), checks, parts):
+      pass
+  for part in parts:
+    results.take(part)
+
+
+def package_checks(arguments, pythons):
+  """Of the Python package: in training programs, as types, with tables, beside other libraries, and as a wheel. package_check.py has the rest."""
   import augment_check  # pylint: disable=import-outside-toplevel
   import module_check  # pylint: disable=import-outside-toplevel
   import neighbours_check  # pylint: disable=import-outside-toplevel
@@ -339,14 +354,17 @@ def check_package(arguments, pythons, results):
   program, module = pathlib.Path(arguments.pack).resolve(), pathlib.Path(arguments.module).resolve()
   for name in ("neighbours", "tables", "types", "wheel"):
     pythons[name] = environments.python_of(name, arguments.venv)
-  module_check.check(program, module, pythons["torch"], results)
-  augment_check.check(module, arguments.folders, pythons, results)
-  types_check.check(module, pythons, results)
-  tables_check.check(program, module, pythons, results)
-  writing_check.check(program, module, pythons["datasets"], results)
-  neighbours_check.check(program, module, arguments.wheel, pythons, results)
+  checks = [
+      lambda results: neighbours_check.check(program, module, arguments.wheel, pythons, results),
+      lambda results: module_check.check(program, module, pythons["torch"], results),
+      lambda results: augment_check.check(module, arguments.folders, pythons, results),
+      lambda results: types_check.check(module, pythons, results),
+      lambda results: tables_check.check(program, module, pythons, results),
+      lambda results: writing_check.check(program, module, pythons["datasets"], results),
+  ]
   if arguments.wheel:
-    wheel_check.check(arguments.wheel, pythons["wheel"], results)
+    checks.append(lambda results: wheel_check.check(arguments.wheel, pythons["wheel"], results))
+  return checks
 
 
 def main():
@@ -383,9 +401,10 @@ def main():
     # The other way round: what they write becomes a dataset.
     # A process a sample where shards hold no paths: not for thousands.
     few = [folder for folder in arguments.folders if sum(path.is_file() for path in pathlib.Path(folder).rglob("*")) <= 1000]
-    index_check.check(arguments.pack, [work / "generated", *few], pythons, work, results)
-    check_examples(arguments.pack, pythons, results)
-    check_package(arguments, pythons, results)
+    print(f"readers done after {time.monotonic() - begin:.0f} s", flush=True)
+    run_beside([lambda part: index_check.check(arguments.pack, [work / "generated", *few], pythons, work, part),
+                lambda part: check_examples(arguments.pack, pythons, part),
+                *package_checks(arguments, pythons)], results)
   finally:
     if not arguments.keep:
       shutil.rmtree(work, ignore_errors=True)

@@ -35,11 +35,14 @@ _CUDART = """
 
 # For any GPU from 7.5 on by the driver's compiler, and for these at once; what a toolkit does not know is left out. Code for 7.5
 # is there in both forms, since drivers that are older than the toolkit do not compile its intermediate form.
+# $SHARDPACK_CUDA_ARCHITECTURES says others, separated by commas.
 _WANTED = ["75-ptx", "75", "80", "86", "89", "90", "100", "120"]
 
 def _known(repository_ctx, nvcc):
     known = repository_ctx.execute([nvcc, "--list-gpu-code"]).stdout.split("\n")
-    return ",".join([one for one in _WANTED if "sm_" + one.partition("-")[0] in known])
+    told = repository_ctx.os.environ.get("SHARDPACK_CUDA_ARCHITECTURES")
+    wanted = told.split(",") if told else _WANTED
+    return ",".join([one for one in wanted if "sm_" + one.partition("-")[0] in known])
 
 def _cuda_toolkit_impl(repository_ctx):
     home, version, architectures = "", "", ""
@@ -64,7 +67,7 @@ def _cuda_toolkit_impl(repository_ctx):
 cuda_toolkit = repository_rule(
     implementation = _cuda_toolkit_impl,
     configure = True,
-    environ = ["CUDA_HOME"],
+    environ = ["CUDA_HOME", "SHARDPACK_CUDA_ARCHITECTURES"],
     # It is the machine's: looked for again when Bazel starts.
     local = True,
 )
