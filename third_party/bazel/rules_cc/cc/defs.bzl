@@ -51,6 +51,8 @@ def _with_precompiled(rule, srcs = [], deps = [], copts = [], **kwargs):
         })
         copts = copts + select({
             _PRECOMPILED + "off": [],
+            # clang does not look for a compiled header in the folders of -iquote.
+            _PRECOMPILED + "clang": ["-include", "$(BINDIR)/" + include],
             "//conditions:default": ["-include", include] + _NO_WARNINGS,
         })
 
