@@ -35,7 +35,7 @@ absl::Status Guarded(const Call& call) {
   } catch (const std::exception& error) {
     return absl::DataLossError(absl::StrCat("an exception: ", error.what()));
   } catch (...) {
-    return absl::DataLossError("an exception that is no std::exception");
+    return absl::DataLossError("an exception that is not a std::exception");
   }
 }
 
@@ -99,7 +99,7 @@ absl::Status CheckOwnOperation(const OwnOperation& operation) {
 absl::StatusOr<OwnOperation> OpenPlugin(const std::string& path, std::string_view parameters) {
   const auto refused = [&](std::string_view why) {
     return absl::FailedPreconditionError(
-        absl::StrCat(EscapeForTerminal(path), " is no plug-in: ", std::string(why)));
+        absl::StrCat(EscapeForTerminal(path), " is not a plug-in: ", std::string(why)));
   };
   // Not what LD_LIBRARY_PATH may have under this name: that which is hashed.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
@@ -112,7 +112,7 @@ absl::StatusOr<OwnOperation> OpenPlugin(const std::string& path, std::string_vie
     return refused(absl::StrCat("its shardpack_op_v1 has ABI ", op->abi, ", and this library ",
                                 SHARDPACK_OP_ABI));
   }
-  if (op->name == nullptr || !IsWord(op->name)) return refused("its name is no word");
+  if (op->name == nullptr || !IsWord(op->name)) return refused("its name is not a word");
   if (op->run == nullptr) return refused("its run is NULL");
   ASSIGN_OR_RETURN(std::shared_ptr<void> self, MadeBy(*op, path, parameters));
   return OwnOperation{

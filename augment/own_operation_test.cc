@@ -106,7 +106,7 @@ TEST(OwnOperationTest, AFailureSaysWhose) {
   EXPECT_EQ(why([](auto&&...) -> absl::Status { throw std::runtime_error("boom"); }),
             "own(mine): an exception: boom");
   EXPECT_EQ(why([](auto&&...) -> absl::Status { throw 3; }),
-            "own(mine): an exception that is no std::exception");
+            "own(mine): an exception that is not a std::exception");
 }
 
 int32_t Darken(void* self, uint8_t* pixels, uint32_t, uint32_t, uint32_t, uint64_t,
@@ -153,15 +153,17 @@ TEST(PluginTest, IsAnOperation) {
 TEST(PluginTest, WhatIsNoneIsNamed) {
   const std::pair<const char*, const char*> cases[] = {
       {"augment/no_such.so", "augment/no_such.so"},
-      {"augment/shardpack_op.h", "augment/shardpack_op.h is no plug-in: "},
+      {"augment/shardpack_op.h", "augment/shardpack_op.h is not a plug-in: "},
       {"augment/test_plugin_bare.so",
-       "augment/test_plugin_bare.so is no plug-in: it exports no shardpack_op_v1"},
+       "augment/test_plugin_bare.so is not a plug-in: it exports no shardpack_op_v1"},
       {"augment/test_plugin_abi.so",
-       "augment/test_plugin_abi.so is no plug-in: its shardpack_op_v1 has ABI 7, and this library "
+       "augment/test_plugin_abi.so is not a plug-in: its shardpack_op_v1 has ABI 7, and this "
+       "library "
        "1"},
       {"augment/test_plugin_name.so",
-       "augment/test_plugin_name.so is no plug-in: its name is no word"},
-      {"augment/test_plugin_run.so", "augment/test_plugin_run.so is no plug-in: its run is NULL"},
+       "augment/test_plugin_name.so is not a plug-in: its name is not a word"},
+      {"augment/test_plugin_run.so",
+       "augment/test_plugin_run.so is not a plug-in: its run is NULL"},
       {"augment/test_plugin_make.so",
        "augment/test_plugin_make.so: its make has thrown an exception: never"},
   };

@@ -113,7 +113,7 @@ void DrawPolicy(const PlanStep& step, const StepRandom& random, uint32_t width, 
 }
 
 // torchvision/transforms/v2/_geometry.py, RandomPerspective.make_params: each corner moves into the
-// image, by less than half of a side. Corners that are no quadrilateral: the image stays.
+// image, by less than half of a side. Corners that do not form a quadrilateral: the image stays.
 void DrawPerspective(const PlanStep& step, const StepRandom& random, uint32_t width,
                      uint32_t height, SampleProgram& program) {
   const double distortion = RandomBetween(random(1), step.values[0].low, step.values[0].high);

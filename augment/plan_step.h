@@ -3,7 +3,10 @@
 //   absl::StatusOr<PlanStep> step = PlanStep::Make(call, place);
 //   step->Draw({seed, epoch, id}, 224, 224, program);
 //
-// Lifetime, thread-safety, errors and units: as AugmentPlan (augment/plan.h).
+// Lifetime: a plain value; Draw keeps nothing of its arguments.
+// Thread-safety: const methods from any thread.
+// Errors: of Make: those of AugmentPlan (augment/plan.h), which name the step.
+// Units: as the step's operation (augment/operation.h).
 #ifndef SHARDPACK_AUGMENT_PLAN_STEP_H_
 #define SHARDPACK_AUGMENT_PLAN_STEP_H_
 

@@ -61,8 +61,8 @@ struct SampleProgram {
 // Where a warp's result takes its pixels: row by row a matrix of (x, y, 1), whose third result
 // divides the others, in pixels from the image's upper left corner; a pixel's centre lies at .5.
 using WarpMatrix = std::array<double, 9>;
-// nullopt: an elastic warp, which is no such map, and corners of a perspective that are no convex
-// quadrilateral, or whose horizon lies in the image.
+// nullopt: an elastic warp, which is not such a map, and corners of a perspective that do not form
+// a convex quadrilateral, or whose horizon lies in the image.
 std::optional<WarpMatrix> SourceOf(const Operation& warp, uint32_t width, uint32_t height);
 
 // The label map of a warped image: each label is that of the pixel that the image takes there, and

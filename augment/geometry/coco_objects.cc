@@ -157,7 +157,7 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
     return Fail(
         absl::StrCat("has ", what, " among the numbers of its bbox, keypoints or polygons"));
   }
-  bool NotAtRoot() { return depth_ > 0 || Fail("is no list of objects"); }
+  bool NotAtRoot() { return depth_ > 0 || Fail("is not a list of objects"); }
   // A value in the place of an object of a list.
   bool IsBareElement() const { return list_ != nullptr && depth_ + 1 == element_depth_; }
   bool StartList(std::optional<std::vector<Element>>& list, size_t element_depth) {

@@ -89,9 +89,9 @@ std::string Why(std::string_view json) {
 TEST(ParseObjects, WhatIsWrongIsNamed) {
   EXPECT_THAT(Why(""), HasSubstr("not JSON"));
   EXPECT_THAT(Why("[{]"), HasSubstr("not JSON: damaged at byte 3"));
-  EXPECT_THAT(Why("7"), HasSubstr("no list of objects"));
-  EXPECT_THAT(Why("\"boxes\""), HasSubstr("no list of objects"));
-  EXPECT_THAT(Why("null"), HasSubstr("no list of objects"));
+  EXPECT_THAT(Why("7"), HasSubstr("not a list of objects"));
+  EXPECT_THAT(Why("\"boxes\""), HasSubstr("not a list of objects"));
+  EXPECT_THAT(Why("null"), HasSubstr("not a list of objects"));
   EXPECT_THAT(Why("{}"), HasSubstr("this is not COCO's"));
   EXPECT_THAT(Why(R"({"boxes":7})"), HasSubstr("this is not COCO's"));
   EXPECT_THAT(Why(R"({"bbox":[1,2,3,4]})"), HasSubstr("this is not COCO's"));

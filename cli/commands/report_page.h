@@ -5,10 +5,11 @@
 //   const PublishedPage page = WritePageOf("shards", line, terminal);  // after it
 //   results.Write(SummaryJson(report, out, seconds, bytes, page));
 //
-// Lifetime: keep nothing.
+// Lifetime: keeps nothing.
 // Thread-safety: as Terminal.
-// Errors: InvalidArgument for a place that is none; FailedPrecondition for a file in the way that
-// is no such page. What goes wrong with the page leaves the dataset as it is. Units: bytes.
+// Errors: InvalidArgument for a place where no page may be; FailedPrecondition for a file in the
+// way that is not such a page. What goes wrong with the page leaves the dataset as it is.
+// Units: bytes.
 #ifndef SHARDPACK_CLI_COMMANDS_REPORT_PAGE_H_
 #define SHARDPACK_CLI_COMMANDS_REPORT_PAGE_H_
 

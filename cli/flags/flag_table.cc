@@ -360,7 +360,7 @@ constexpr Flag kFlags[] = {
      "the largest page, at least 100kB; there are fewer and smaller pictures where they do not fit",
      StorePageBytes},
     {"list", 0, kValue, "FILE", "", nullptr, "Output", In(Verb::kExtract), true,
-     "also write a csv of the images and their classes, and FILE.classes for --classes: what packs them again alike",
+     "also write a csv of the images and their classes, and FILE.classes for --classes: with both, packing again gives the same labels",
      [](Text t, Line& l) { return KeepText(t, &l.samples().list); }},
     {"format", 'f', kValue, "FORMAT", kFirst, FormatNames, "Output", kMaking, true,
      "the format of the shards",
@@ -401,7 +401,7 @@ constexpr Flag kFlags[] = {
 
     // Input
     {"input-format", 0, kValue, "auto|folder|list|csv|tsv|jsonl|coco|archive|dataset", "auto", nullptr, "Input", kPacking, false,
-     "what SRC is, where its name does not tell; list: .lst, or lines of path and label",
+     "what SRC is, if its name does not show it; list: .lst, or lines of path and label",
      [](Text t, Line& l) { Request(l).input_format = t; return absl::OkStatus(); }},
     {"root", 0, kValue, "DIR", "the list's folder", nullptr, "Input", kPacking, false,
      "the folder that the paths of a list or of COCO json are relative to",

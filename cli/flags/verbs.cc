@@ -105,7 +105,7 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "from\n"
      "what is left. Only a file with the very hash of the manifest is put in its place; nothing "
      "else is\n"
-     "touched. With names of shards or files these alone are looked at.",
+     "touched. With names of shards or files, only those are checked.",
      kRepairCodes},
     {Verb::kInfo, "info", "Say what a dataset or a shard holds", "DATASET|SHARD...", 1, kAny,
      "pack info shards/", "", kReadCodes},

@@ -75,8 +75,7 @@ int Terminal::width() const {
 }
 
 std::string Terminal::Styled(Style style, std::string_view text) const {
-  static constexpr const char* kCodes[] = {"",         "\033[1m",  "\033[2m",
-                                           "\033[31m", "\033[32m", "\033[33m"};
+  static constexpr const char* kCodes[] = {"", "\033[1m", "\033[31m", "\033[33m"};
   if (!colour_ || style == Style::kPlain) return std::string(text);
   return absl::StrCat(kCodes[static_cast<size_t>(style)], std::string(text), "\033[0m");
 }

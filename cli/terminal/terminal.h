@@ -28,7 +28,7 @@ namespace shardpack::cli {
 
 enum class ProgressMode : uint8_t { kAuto, kAlways, kNever, kJson };
 
-enum class Style : uint8_t { kPlain, kBold, kDim, kRed, kGreen, kYellow };
+enum class Style : uint8_t { kPlain, kBold, kRed, kYellow };
 
 class Terminal {
  public:

@@ -14,7 +14,8 @@
 // FailedPrecondition = conflict (5); Aborted = others hold what is left (7); ResourceExhausted,
 // Unavailable and other I/O = 6, resumable; Cancelled = stopped by a signal, resumable. Exceptions
 // of source, writers and libraries become a status: ResourceExhausted for a lack of memory or
-// threads, else Internal. Units: bytes, seconds.
+// threads, else Internal.
+// Units: bytes, seconds.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_BUILD_H_
 #define SHARDPACK_CONVERTERS_BUILDING_BUILD_H_
 

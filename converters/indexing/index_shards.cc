@@ -297,7 +297,7 @@ std::optional<std::string> Indexing::CountedFromOne() const {
   return absl::StrCat("no sample has the label 0, which is ",
                       EscapeForTerminal(options_.classes[0]),
                       ", the first of --classes: where the labels count from 1, every sample gets "
-                      "the name of the class behind its own; a line before the first name makes "
+                      "the name of the class after its own; a line before the first name makes "
                       "it class 1");
 }
 

@@ -2,6 +2,8 @@
 //
 //   Skip skip{row, SkipReason::kTruncated, "no EOI marker"};
 //   line["reason"] = SkipReasonName(skip.reason);
+//
+// Lifetime: a plain value, which owns its detail.
 #ifndef SHARDPACK_CONVERTERS_LISTING_SKIP_H_
 #define SHARDPACK_CONVERTERS_LISTING_SKIP_H_
 

@@ -5,6 +5,9 @@
 //   FilterByLimit(options, rows); rows.rows;  rows.filtered;
 //
 // Internal to the plan.
+//
+// Lifetime: rows are numbers in the listing, which must not change meanwhile.
+// Thread-safety: pure functions of their arguments; `rows` has one owner.
 #ifndef SHARDPACK_CONVERTERS_PLANNING_PLAN_FILTERS_H_
 #define SHARDPACK_CONVERTERS_PLANNING_PLAN_FILTERS_H_
 

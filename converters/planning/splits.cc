@@ -39,7 +39,7 @@ absl::Status CheckFractions(const SplitFractions& fractions) {
   std::sort(folded.begin(), folded.end());
   const auto twice = std::adjacent_find(folded.begin(), folded.end());
   if (twice != folded.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("--split: ", *twice, " stands there twice"));
+    return absl::InvalidArgumentError(absl::StrCat("--split: ", *twice, " occurs twice"));
   }
   if (std::abs(sum - 1) > kSumTolerance) {
     return absl::InvalidArgumentError(

@@ -31,12 +31,11 @@ absl::Status CheckIndexedShards(const Dataset& dataset, const std::string& folde
     if (*same[n]) continue;
     return absl::DataLossError(absl::StrCat(
         EscapeForTerminal(dataset.shards()[n].data_path),
-        " was changed after it was indexed, so that labels and keys may be others than the index "
-        "says. What it differs in is told by\n  ",
+        " was changed after it was indexed, so its labels and keys may differ from those of the "
+        "index. To see the differences:\n  ",
         TypedProgram(), " validate ", ShellQuoted(folder),
-        "\nWhere it is as it shall be: pack index "
-        "with --overwrite, and the shards, -o and --classes that it was indexed with, takes it as "
-        "it is"));
+        "\nIf it is as it should be: pack index with --overwrite, and the shards, -o and --classes "
+        "that it was indexed with, accepts it as it is"));
   }
   return absl::OkStatus();
 }

@@ -50,7 +50,7 @@ absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
     }
     const std::string why =
         absl::StrCat(std::string(manifest.status().message()),
-                     ", so that nothing says what the labels of the shards beside it mean");
+                     ", so the meaning of the labels of the shards beside it is unknown");
     return DamagedManifest(folder.string(), absl::DataLossError(why));
   }
   if (!manifest.ok()) return DamagedManifest(folder.string(), manifest.status());
@@ -97,7 +97,7 @@ class Manifests {
 absl::Status OtherBytes(const std::string& path, std::string_view what) {
   return absl::DataLossError(
       absl::StrCat(EscapeForTerminal(path), " ", std::string(what),
-                   ", so that nothing says what its labels mean. pack validate tells about "
+                   ", so the meaning of its labels is unknown. pack validate tells about "
                    "the dataset; to name the classes of the shard as it is, use pack index with "
                    "--classes FILE"));
 }

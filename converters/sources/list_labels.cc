@@ -69,7 +69,7 @@ std::string CountedFromOne(std::string_view file_name, const std::string& first)
   return absl::StrCat("no sample of ", EscapeForTerminal(file_name), " has the label 0, which is ",
                       EscapeForTerminal(first),
                       ", the first of --classes: where the labels count from 1, every sample gets "
-                      "the name of the class behind its own; a line before the first name makes "
+                      "the name of the class after its own; a line before the first name makes "
                       "it class 1");
 }
 
@@ -188,7 +188,7 @@ void ListLabels::WarnAboutSlips(std::string_view file_name, Listing& listing) co
   } else if (!empty.empty()) {
     listing.warnings.push_back(absl::StrCat(
         file, " have ", empty.size() == 1 ? "a class" : "classes", " named ", named(empty),
-        ", as programs write where there is no value; leave such lines out if it is none"));
+        ", as programs write where there is no value; leave such lines out if they have no class"));
   }
 }
 

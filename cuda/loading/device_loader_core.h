@@ -5,7 +5,8 @@
 //   absl::Status opened = core->Open(nullptr);
 //   absl::StatusOr<std::optional<DeviceBatch>> batch = core->Next(nullptr);
 //
-// Lifetime, thread-safety, errors, units: as DeviceLoader (cuda/loading/device_loader.h).
+// Lifetime: borrows the device; its destructor stops and joins the thread.
+// Thread-safety, Errors, Units: those of DeviceLoader (cuda/loading/device_loader.h).
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_LOADER_CORE_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_LOADER_CORE_H_
 

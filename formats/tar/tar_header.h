@@ -33,7 +33,7 @@ inline constexpr size_t kTarNameBytes = 100, kTarPrefixBytes = 155;
 inline constexpr uint64_t kTarMaxOctalSize = (uint64_t{1} << 33) - 1;
 
 inline constexpr char kTarRegular = '0', kTarRegularV7 = '\0', kTarContiguous = '7';
-inline constexpr char kTarHardLink = '1', kTarFolder = '5';
+inline constexpr char kTarFolder = '5';
 inline constexpr char kTarPaxNext = 'x', kTarPaxGlobal = 'g';
 inline constexpr char kTarGnuLongName = 'L', kTarGnuLongLink = 'K';
 inline constexpr char kTarGnuSparse = 'S', kTarGnuMultiVolume = 'M';

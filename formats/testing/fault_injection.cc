@@ -18,7 +18,7 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 // The replacements are plain functions, so their state is here.
 struct Faults {
   Syscalls real;
-  uint64_t transfer_limit = kNever, write_room = kNever, read_fault_at = kNever, file_end = kNever,
+  uint64_t transfer_limit = kNever, write_room = kNever, read_fault_at = kNever,
            read_fault_number = kNever;
   int write_error = 0, read_error = 0, sync_error = 0, close_error = 0, rename_error = 0;
   bool interrupt = false;
@@ -38,9 +38,7 @@ ssize_t FaultyPread(int descriptor, void* into, size_t bytes, off_t at) {
   if (f.interrupt && call % 2 == 0) return Fail(EINTR);
   if (call == f.read_fault_number) return Fail(f.read_error);
   if (offset >= f.read_fault_at) return Fail(f.read_error);
-  if (offset >= f.file_end) return 0;
-  const uint64_t take =
-      std::min({uint64_t{bytes}, f.transfer_limit, f.read_fault_at - offset, f.file_end - offset});
+  const uint64_t take = std::min({uint64_t{bytes}, f.transfer_limit, f.read_fault_at - offset});
   return f.real.pread(descriptor, into, take, at);
 }
 
@@ -142,7 +140,6 @@ void FaultInjection::FailOneRead(uint64_t number, int error_number) {
   active->read_fault_number = number;
   active->read_error = error_number;
 }
-void FaultInjection::EndFilesAt(uint64_t offset) { active->file_end = offset; }
 void FaultInjection::FailSyncs(int error_number) { active->sync_error = error_number; }
 void FaultInjection::FailCloses(int error_number) { active->close_error = error_number; }
 void FaultInjection::FailRenames(int error_number) { active->rename_error = error_number; }

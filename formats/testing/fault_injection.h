@@ -48,8 +48,6 @@ class FaultInjection {
   void FailReadsAt(uint64_t offset, int error_number);
   // Only the pread with this number fails, counted from 0 since the construction.
   void FailOneRead(uint64_t number, int error_number);
-  // Every pread ends here, as if the file had been truncated.
-  void EndFilesAt(uint64_t offset);
   void FailSyncs(int error_number);    // fdatasync
   void FailCloses(int error_number);   // close; the descriptor is gone anyway, as on Linux
   void FailRenames(int error_number);  // renameat2; NFS answers EINVAL to its flags

@@ -77,7 +77,7 @@ absl::Status LabelPipeline::Run(std::span<const std::byte> map, const ShownImage
   const ImageInfo& info = shown->info;
   if (info.format == ImageFormat::kJpeg) {
     return absl::InvalidArgumentError(
-        "a JPEG is no label map: its compression changes the labels; use PNG");
+        "a JPEG is not a label map: its compression changes the labels; use PNG");
   }
   const bool single =
       info.color_space == ColorSpace::kGray || info.color_space == ColorSpace::kPalette;

@@ -1,5 +1,5 @@
 // Label maps as torchvision's nearest and nearest-exact; of all bit depths, with palettes, by
-// colours; and what is no label map.
+// colours; and what is not a label map.
 #include "images/augment/label_pipeline.h"
 
 #include <gmock/gmock.h>
@@ -252,7 +252,7 @@ TEST(LabelPipeline, OptionsThatCannotBe) {
 
 TEST(LabelPipeline, WhatIsNoLabelMap) {
   EXPECT_THAT(WholeMap(30, 20).Why(EncodeJpeg(MakePattern(30, 20, 1), {})),
-              HasSubstr("a JPEG is no label map"));
+              HasSubstr("a JPEG is not a label map"));
   EXPECT_THAT(WholeMap(30, 20).Why(LoadTestImage("gray16.tif"), {.wide = true}),
               HasSubstr("has to be a PNG"));
   const Image rgb = LoadTestImage("rgb.png");

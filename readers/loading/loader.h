@@ -14,9 +14,11 @@
 // and joins the threads, which takes no longer than the reads in progress.
 // Thread-safety: one caller of Next or NextWithin at a time; Stop, cursor and stats from any
 // thread. Not usable after fork: in the child, Next returns FailedPrecondition and everything else
-// does nothing. Errors: Open: InvalidArgument (order, rank, cursor or fields do not fit),
-// ResourceExhausted. Next: Cancelled after Stop; DataLoss or I/O of the first bad sample under
-// BadSamples::kFail or beyond the budget, again on every further call. Units: bytes.
+// does nothing.
+// Errors: Open: InvalidArgument (order, rank, cursor or fields do not fit), ResourceExhausted.
+// Next: Cancelled after Stop; DataLoss or I/O of the first bad sample under BadSamples::kFail or
+// beyond the budget, again on every further call.
+// Units: bytes.
 #ifndef SHARDPACK_READERS_LOADING_LOADER_H_
 #define SHARDPACK_READERS_LOADING_LOADER_H_
 

@@ -8,7 +8,9 @@
 // long as that does not block; otherwise I/O threads do. Then it is decoded if requested. The
 // thread that finishes the last piece completes the batch.
 //
-// Lifetime, thread-safety, errors and units: as Loader (readers/loading/loader.h).
+// Lifetime: the destructor stops and joins the threads; batches may outlive it, and the HostMemory
+// must outlive both.
+// Thread-safety, Errors, Units: those of Loader (readers/loading/loader.h).
 #ifndef SHARDPACK_READERS_LOADING_LOADER_CORE_H_
 #define SHARDPACK_READERS_LOADING_LOADER_CORE_H_
 

@@ -326,7 +326,8 @@ TEST_F(LoaderFieldsTest, WhatCannotBeMovedIsABadSample) {
   const Image jpeg = EncodeJpeg(MakePattern(40 + 3 * 17, 90 - 2 * 17, 1, 1), {});
   Field(17, "mask")->assign(jpeg.begin(), jpeg.end());
   Make();
-  EXPECT_THAT(std::string(FirstError().message()), HasSubstr("field mask: a JPEG is no label map"));
+  EXPECT_THAT(std::string(FirstError().message()),
+              HasSubstr("field mask: a JPEG is not a label map"));
   *Field(17, "mask") = good_mask;
   LoaderOptions as_labels = Options();
   as_labels.decode_fields = {{.field = "json", .as = FieldAs::kCocoLabels}};

@@ -121,7 +121,7 @@ class LabelDoubtsTest(command.PackTest):
       for words in (["convert", *shards, "-o", "X"], ["index", shards[0], "-o", "X"], ["extract", *shards, "-o", "X", "--list", "X.csv"],
                     ["ls", *shards, "--label", "cat"]):
         said = self.pack(*words, expect=4).stderr
-        self.assertIn("nothing says what the labels of the shards beside it mean", said)
+        self.assertIn("the meaning of the labels of the shards beside it is unknown", said)
         self.assertIn("repair", said)
       self.assertFalse((self.folder / "X").exists())
       for words in (["ls", *shards], ["info", *shards]):

@@ -6,7 +6,8 @@
 // Different keys may have equal hashes (probability about 10^-5 for ten million records), so the
 // caller compares the keys.
 //
-// Memory: 8 more bytes per record.
+// Thread-safety: pure functions.
+// Units: 8 more bytes of memory per record.
 #ifndef SHARDPACK_VALIDATORS_CHECKS_KEY_HASHES_H_
 #define SHARDPACK_VALIDATORS_CHECKS_KEY_HASHES_H_
 

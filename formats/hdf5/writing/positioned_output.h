@@ -43,8 +43,8 @@ class PositionedOutput {
 };
 
 // A range of known capacity in a PositionedOutput, filled from its beginning through a buffer.
-// Thread-safety: one caller at a time. Errors: those of the output; the caller must not exceed the
-// capacity.
+// Thread-safety: one caller at a time.
+// Errors: those of the output; the caller must not exceed the capacity.
 class OutputRegion {
  public:
   OutputRegion(PositionedOutput& out, uint64_t offset, uint64_t capacity);
