@@ -11,6 +11,5 @@ find . -name 'bazel-*' -prune -o -name '.?*' -prune -o -type f \( -name '*.h' -o
 (($(wc -l <"$files") > 100)) || { echo "too few files: $(wc -l <"$files")"; exit 1; }
 # As many at once as there are cores.
 xargs -P "$(nproc)" -n 50 clang-format-14 --dry-run -Werror --ferror-limit=1 <"$files" ||
-  { echo "Format them: git ls-files '*.h' '*.cc' '*.cu' '*.c' | # As many at once as there are cores.
-xargs -P "$(nproc)" -n 50 clang-format-14 -i"; exit 1; }
+  { echo "Format them: git ls-files '*.h' '*.cc' '*.cu' '*.c' | xargs clang-format-14 -i"; exit 1; }
 grep -v '\.cu\?$' "$files" | xargs -P "$(nproc)" -n 50 cpplint --quiet --filter=-,+build/include_what_you_use
