@@ -74,6 +74,8 @@ ExitCode Run(const CommandLine& line, Terminal& terminal) {
   switch (line.verb) {
     case Verb::kBuild:
       return RunBuild(line, terminal);
+    case Verb::kList:
+      return RunList(line, terminal);
     case Verb::kPlan:
       return RunPlan(line, terminal);
     case Verb::kStatus:

@@ -17,6 +17,7 @@
 namespace shardpack::cli {
 
 ExitCode RunBuild(const CommandLine& line, Terminal& terminal);
+ExitCode RunList(const CommandLine& line, Terminal& terminal);
 ExitCode RunPlan(const CommandLine& line, Terminal& terminal);
 ExitCode RunStatus(const CommandLine& line, Terminal& terminal);
 ExitCode RunCommit(const CommandLine& line, Terminal& terminal);

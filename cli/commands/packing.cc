@@ -14,6 +14,7 @@
 #include "formats/formats.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
+#include "jobs/shared_list.h"
 
 namespace shardpack::cli {
 namespace {
@@ -37,6 +38,7 @@ absl::StatusOr<PackRequest> RequestOf(const CommandLine& line) {
     }
     request.exclude_keys = *std::move(list);
   }
+  if (!line.pack().lists.empty()) RETURN_IF_ERROR(UseSharedList(line.pack().lists, request));
   return request;
 }
 

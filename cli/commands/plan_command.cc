@@ -226,6 +226,16 @@ absl::Status Write(const Plan& plan, const std::string& path, bool again) {
   return status;
 }
 
+absl::Status CheckSource(const CommandLine& line) {
+  const bool given = !line.arguments.empty() || !line.pack().plan_file.empty();
+  if (given && !line.pack().lists.empty()) {
+    return absl::InvalidArgumentError("--from plans what pack list has listed; give it, or SRC");
+  }
+  if (given || !line.pack().lists.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "which folder shall be planned? As in: pack plan photos/, or pack plan --from lists/");
+}
+
 // Prints the commands that build the plan with two workers; any other division works.
 void SayWorkers(const Plan& plan, const CommandLine& line, const std::string& jobs,
                 Terminal& terminal) {
@@ -247,8 +257,8 @@ void SayWorkers(const Plan& plan, const CommandLine& line, const std::string& jo
 }  // namespace
 
 ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
-  absl::Status status;
-  if (!line.pack().out.empty())
+  absl::Status status = CheckSource(line);
+  if (status.ok() && !line.pack().out.empty())
     status = CheckOut(line.pack().out, line.arguments.empty() ? "" : line.arguments[0]);
   if (status.ok()) status = CheckJobFlags(line);
   if (!status.ok()) return Fail(status, terminal);

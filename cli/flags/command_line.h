@@ -39,10 +39,11 @@ struct WorkerFlags {
   double stale_seconds = 60;
 };
 
-// Flags of build, plan, convert and commit.
+// Flags of list, build, plan, convert and commit.
 struct PackFlags {
   PackRequest request;  // paths and given: see RequestOf
   std::string out, classes_file, exclude_keys_file, plan_file, write_plan;
+  std::string lists;  // of plan --from
   bool dry_run = false;
   OutputOptions output;  // fsync: see RunFlags; worker: see WorkerOf
   double max_skip = 0.01;

@@ -18,6 +18,7 @@ using Text = const std::string&;
 using absl::Status;
 
 constexpr VerbSet kPacking = In(Verb::kBuild) | In(Verb::kPlan);
+constexpr VerbSet kListing = kPacking | In(Verb::kList);
 constexpr VerbSet kMaking = kPacking | In(Verb::kConvert);
 constexpr VerbSet kBuilding = In(Verb::kBuild) | In(Verb::kConvert);
 constexpr VerbSet kPublishing = kBuilding | In(Verb::kCommit);
@@ -25,9 +26,9 @@ constexpr VerbSet kReading = In(Verb::kInfo) | In(Verb::kLs) | In(Verb::kCat) | 
 constexpr VerbSet kLooking = In(Verb::kStats) | In(Verb::kDiff) | In(Verb::kDups);
 constexpr VerbSet kCopies = In(Verb::kDups) | In(Verb::kReport);
 constexpr VerbSet kSelecting = In(Verb::kLs) | In(Verb::kExtract);
-constexpr VerbSet kLong = kMaking | In(Verb::kCommit) | In(Verb::kIndex) | In(Verb::kValidate) |
-                          In(Verb::kRepair) | In(Verb::kExtract) | In(Verb::kDups) |
-                          In(Verb::kReport);
+constexpr VerbSet kLong = kMaking | In(Verb::kList) | In(Verb::kCommit) | In(Verb::kIndex) |
+                          In(Verb::kValidate) | In(Verb::kRepair) | In(Verb::kExtract) |
+                          In(Verb::kDups) | In(Verb::kReport);
 
 PackRequest& Request(Line& line) { return line.pack().request; }
 
@@ -403,6 +404,9 @@ constexpr Flag kFlags[] = {
     {"input-format", 0, kValue, "auto|folder|list|csv|tsv|jsonl|coco|archive|dataset", "auto", nullptr, "Input", kPacking, false,
      "what SRC is, if its name does not show it; list: .lst, or lines of path and label",
      [](Text t, Line& l) { Request(l).input_format = t; return absl::OkStatus(); }},
+    {"from", 0, kValue, "DIR", "", nullptr, "Input", In(Verb::kPlan), false,
+     "in place of SRC: what pack list has written",
+     [](Text t, Line& l) { return KeepText(t, &l.pack().lists); }},
     {"root", 0, kValue, "DIR", "the list's folder", nullptr, "Input", kPacking, false,
      "the folder that the paths of a list or of COCO json are relative to",
      [](Text t, Line& l) { return KeepText(t, &Request(l).root); }},
@@ -421,7 +425,7 @@ constexpr Flag kFlags[] = {
     {"label-from", 0, kValue, "cls", "", nullptr, "Input", In(Verb::kConvert), false,
      "the class: the text of .cls where it is not a number",
      StoreLabelFrom},
-    {"fields", 0, kValue, "EXT[:FIELD],...", "", nullptr, "Input", kPacking, false,
+    {"fields", 0, kValue, "EXT[:FIELD],...", "", nullptr, "Input", kListing, false,
      "further fields from files of the image's name: json,txt,png:mask",
      [](Text t, Line& l) { return Keep(ParseSidecars(t), &Request(l).source.sidecars); }, "sidecars"},
     {"missing-part", 0, kValue, "skip|error|drop|keep", "skip", nullptr, "Input", kMaking, false,
@@ -442,16 +446,16 @@ constexpr Flag kFlags[] = {
     {"class-order", 0, kValue, "lexical|natural", "lexical", nullptr, "Input", kPacking, false,
      "the order that numbers the classes: by bytes, as torchvision, or 2 before 10",
      [](Text t, Line& l) { return KeepChoice(t, {"lexical", "natural"}, &Request(l).source.class_order); }},
-    {"ext", 0, kRepeated, "jpg,png,...", "images", nullptr, "Input", kPacking, false,
+    {"ext", 0, kRepeated, "jpg,png,...", "images", nullptr, "Input", kListing, false,
      "files with these extensions count as inputs; any for all files",
      StoreExtensions},
-    {"include", 0, kRepeated, "GLOB", "", nullptr, "Input", kPacking, false,
+    {"include", 0, kRepeated, "GLOB", "", nullptr, "Input", kListing, false,
      "only paths that match, relative to SRC; may be repeated",
      [](Text t, Line& l) { Request(l).source.include.push_back(t); return absl::OkStatus(); }},
-    {"exclude", 0, kRepeated, "GLOB", "", nullptr, "Input", kPacking, false,
+    {"exclude", 0, kRepeated, "GLOB", "", nullptr, "Input", kListing, false,
      "no paths that match, relative to SRC; may be repeated",
      [](Text t, Line& l) { Request(l).source.exclude.push_back(t); return absl::OkStatus(); }},
-    {"follow", 0, kSwitch, "", "", nullptr, "Input", kPacking, false,
+    {"follow", 0, kSwitch, "", "", nullptr, "Input", kListing, false,
      "follow links to folders, and links that leave SRC",
      [](Text t, Line& l) { return KeepSwitch(t, &Request(l).source.follow); }},
     {"exclude-keys", 0, kValue, "FILE", "", nullptr, "Input", In(Verb::kPlan) | In(Verb::kConvert), false,
@@ -546,7 +550,7 @@ constexpr Flag kFlags[] = {
     {"max-pixels", 0, kValue, "N", "64000000", nullptr, "Bad inputs", kMaking, false,
      "skip images with more pixels than this",
      [](Text t, Line& l) { return KeepAtLeastOne(ParseCount(t), &Request(l).plan.max_pixels); }},
-    {"max-file-size", 0, kValue, "SIZE", "256MiB", nullptr, "Bad inputs", kMaking, false,
+    {"max-file-size", 0, kValue, "SIZE", "256MiB", nullptr, "Bad inputs", kMaking | In(Verb::kList), false,
      "skip files larger than this",
      StoreMaxFileSize},
     {"on-duplicate-key", 0, kValue, "auto|error|suffix|skip", "auto", nullptr, "Bad inputs", kMaking, false,
@@ -660,13 +664,16 @@ constexpr Flag kFlags[] = {
     {"join", 0, kSwitch, "", "", nullptr, "Workers", In(Verb::kBuild), false,
      "with --plan: build what no other worker holds, until all shards are done; with --worker: after its part",
      [](Text t, Line& l) { return KeepSwitch(t, &l.pack().worker.join); }},
+    {"join", 0, kSwitch, "", "", nullptr, "Workers", In(Verb::kList), true,
+     "help with a list that others have begun, or go on with it; the first may have it, too",
+     [](Text t, Line& l) { return KeepSwitch(t, &l.pack().worker.join); }},
     {"wait", 0, kNegatable, "", "", nullptr, "Workers", In(Verb::kBuild), false,
      "with --no-wait a worker ends with 7 if others hold the rest of its shards",
      [](Text t, Line& l) { return KeepSwitch(t, &l.pack().worker.wait); }},
     {"takeover", 0, kValue, "stale|now", "stale", nullptr, "Workers", In(Verb::kBuild), false,
      "whether a worker builds shards that others hold once these are dead, or at once",
      [](Text t, Line& l) { l.pack().worker.take_over = t == "now"; return absl::OkStatus(); }},
-    {"stale-after", 0, kValue, "TIME", "60s", nullptr, "Workers", In(Verb::kBuild), false,
+    {"stale-after", 0, kValue, "TIME", "60s", nullptr, "Workers", In(Verb::kBuild) | In(Verb::kList), false,
      "how long another worker may stand still before it counts as dead; the same for all workers",
      StoreStaleAfter},
     {"stop-with-stdin", 0, kSwitch, "", "", nullptr, "Workers", In(Verb::kBuild), false,
@@ -680,7 +687,7 @@ constexpr Flag kFlags[] = {
     {"jobs", 'j', kValue, "N", "the cores", nullptr, "Run", kBuilding | In(Verb::kIndex) | In(kValidate) | In(kRepair) | In(Verb::kDups) | In(Verb::kReport) | In(kBench), true,
      "threads that compute",
      [](Text t, Line& l) { return KeepThreads(t, &l.run.jobs); }},
-    {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kCommit) | In(kRepair) | In(kBench), false,
+    {"io-depth", 0, kValue, "N", "32", nullptr, "Run", kMaking | In(Verb::kList) | In(Verb::kCommit) | In(kRepair) | In(kBench), false,
      "reads outstanding at once",
      [](Text t, Line& l) { return KeepThreads(t, &l.run.io_depth); }},
     {"memory", 0, kValue, "SHARE|SIZE", "25%", nullptr, "Run", kBuilding | In(kRepair), false,
@@ -703,6 +710,9 @@ constexpr Flag kFlags[] = {
      [](Text t, Line& l) { return KeepSwitch(t, &l.repair().dry_run); }},
     {"write", 0, kValue, "FILE", "", nullptr, "Run", In(Verb::kPlan), true,
      "write the plan to a file for build --plan",
+     [](Text t, Line& l) { return KeepText(t, &l.pack().write_plan); }},
+    {"write", 0, kValue, "DIR", "", nullptr, "Run", In(Verb::kList), true,
+     "where the lists go: a folder, new or of the same list",
      [](Text t, Line& l) { return KeepText(t, &l.pack().write_plan); }},
     {"slurm", 0, kValue, "DIR", "", nullptr, "Run", In(Verb::kPlan), false,
      "with --write and -o: write build.sbatch and commit.sbatch, jobs for Slurm",

@@ -19,8 +19,11 @@ constexpr ExitCode kBuildCodes[] = {
 constexpr ExitCode kStatusCodes[] = {
     ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,      ExitCode::kConflict,
     ExitCode::kIo,   ExitCode::kHeld,  ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kPlanCodes[] = {ExitCode::kDone, ExitCode::kUsage,       ExitCode::kConflict,
+constexpr ExitCode kListCodes[] = {ExitCode::kDone, ExitCode::kUsage,       ExitCode::kConflict,
                                    ExitCode::kIo,   ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kPlanCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
+                                   ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kHeld,
+                                   ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kValidateCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
                                        ExitCode::kDamage,      ExitCode::kIo,
                                        ExitCode::kInterrupted, ExitCode::kTerminated};
@@ -55,8 +58,17 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "stdin); an archive; a packed dataset. An interrupted build resumes when the command is "
      "repeated.",
      kBuildCodes},
+    {Verb::kList, "list", "List a large folder together with other processes, for pack plan --from",
+     "SRC", 1, 1, "pack list photos/ --write lists/ --join",
+     "The same command on each machine: they share the folders of SRC among themselves, and each "
+     "ends when\n"
+     "all are listed. `pack plan --from lists/` then plans as `pack plan photos/` would. LISTS is "
+     "a "
+     "folder\n"
+     "that all of them see.",
+     kListCodes},
     {Verb::kPlan, "plan",
-     "Show what a build would do: shards, splits, size; or write that down for workers", "SRC", 1,
+     "Show what a build would do: shards, splits, size; or write that down for workers", "SRC", 0,
      1, "pack plan photos/ --shard-size 1GB --write photos.plan",
      "Takes the flags of build that say what is in the dataset; how a run goes (--jobs, --memory,\n"
      "--overwrite, ...) is for build. Workers then share the plan: `pack build --plan photos.plan "

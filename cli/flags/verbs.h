@@ -20,6 +20,7 @@ namespace shardpack::cli {
 
 enum class Verb : uint8_t {
   kBuild,
+  kList,
   kPlan,
   kStatus,
   kCommit,

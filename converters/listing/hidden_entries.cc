@@ -30,27 +30,28 @@ std::string_view HiddenFolderOf(std::string_view folder) {
 }
 
 void HiddenEntries::AddFile(std::string path) {
-  if (files_++ == 0 || path < first_file_) first_file_ = std::move(path);
+  if (facts_.files++ == 0 || path < facts_.first_file) facts_.first_file = std::move(path);
 }
 
 void HiddenEntries::Add(const HiddenEntries& other) {
-  folders_.insert(other.folders_.begin(), other.folders_.end());
-  if (other.files_ == 0) return;
-  if (files_ == 0 || other.first_file_ < first_file_) first_file_ = other.first_file_;
-  files_ += other.files_;
+  facts_.folders.insert(other.facts_.folders.begin(), other.facts_.folders.end());
+  if (other.facts_.files == 0) return;
+  if (facts_.files == 0 || other.facts_.first_file < facts_.first_file)
+    facts_.first_file = other.facts_.first_file;
+  facts_.files += other.facts_.files;
 }
 
 void HiddenEntries::Report(Listing& listing) const {
   std::vector<std::string> parts;
-  if (!folders_.empty()) {
-    parts.push_back(absl::StrCat(folders_.size() == 1 ? "the folder " : "the folders ",
-                                 FirstFew(folders_, kNamedFolders)));
+  if (!facts_.folders.empty()) {
+    parts.push_back(absl::StrCat(facts_.folders.size() == 1 ? "the folder " : "the folders ",
+                                 FirstFew(facts_.folders, kNamedFolders)));
   }
-  if (files_ > 0) {
-    listing.ignored[std::string(kHiddenFiles)] += files_;
-    parts.push_back(absl::StrCat(files_, files_ == 1 ? " file" : " files", " of macOS (",
-                                 files_ == 1 ? "" : "the first is ", EscapeForTerminal(first_file_),
-                                 ")"));
+  if (facts_.files > 0) {
+    listing.ignored[std::string(kHiddenFiles)] += facts_.files;
+    parts.push_back(absl::StrCat(facts_.files, facts_.files == 1 ? " file" : " files",
+                                 " of macOS (", facts_.files == 1 ? "" : "the first is ",
+                                 EscapeForTerminal(facts_.first_file), ")"));
   }
   if (parts.empty()) return;
   listing.notes.push_back(absl::StrCat("left out as hidden: ", absl::StrJoin(parts, "; "),

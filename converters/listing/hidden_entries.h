@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "converters/listing/listing.h"
 
@@ -28,16 +29,23 @@ std::string_view HiddenFolderOf(std::string_view folder);
 
 class HiddenEntries {
  public:
-  void AddFolder(std::string_view path) { folders_.emplace(path); }
+  struct Facts {
+    std::set<std::string, std::less<>> folders = {};
+    uint64_t files = 0;
+    std::string first_file = {};  // in byte order
+  };
+  HiddenEntries() = default;
+  explicit HiddenEntries(Facts facts) : facts_(std::move(facts)) {}
+  const Facts& facts() const { return facts_; }
+
+  void AddFolder(std::string_view path) { facts_.folders.emplace(path); }
   void AddFile(std::string path);
   void Add(const HiddenEntries& other);
   // Adds a note, and counts the files in listing.ignored.
   void Report(Listing& listing) const;
 
  private:
-  std::set<std::string, std::less<>> folders_;
-  uint64_t files_ = 0;
-  std::string first_file_;  // in byte order
+  Facts facts_;
 };
 
 }  // namespace shardpack

@@ -15,29 +15,30 @@ void SidecarsInOtherCase::Look(std::span<const Sidecar> sidecars, std::string_vi
       continue;
     const std::string path =
         absl::StrCat(std::string(folder), folder.empty() ? "" : "/", std::string(name));
-    if (++count_ == 1 || path < first_) {
-      first_ = path;
-      offer_ = absl::StrCat(std::string(name.substr(name.size() - bytes)), ":", sidecar.field);
+    if (++facts_.count == 1 || path < facts_.first) {
+      facts_.first = path;
+      facts_.offer =
+          absl::StrCat(std::string(name.substr(name.size() - bytes)), ":", sidecar.field);
     }
     return;
   }
 }
 
 void SidecarsInOtherCase::Add(const SidecarsInOtherCase& later) {
-  if (later.count_ > 0 && (count_ == 0 || later.first_ < first_)) {
-    first_ = later.first_;
-    offer_ = later.offer_;
+  if (later.facts_.count > 0 && (facts_.count == 0 || later.facts_.first < facts_.first)) {
+    facts_.first = later.facts_.first;
+    facts_.offer = later.facts_.offer;
   }
-  count_ += later.count_;
+  facts_.count += later.facts_.count;
 }
 
 void SidecarsInOtherCase::Warn(Listing& listing) const {
-  if (count_ == 0) return;
+  if (facts_.count == 0) return;
   listing.warnings.push_back(absl::StrCat(
-      count_ == 1 ? "" : absl::StrCat(count_, " files, the first of them "),
-      EscapeForTerminal(first_), count_ == 1 ? " is" : ", are",
+      facts_.count == 1 ? "" : absl::StrCat(facts_.count, " files, the first of them "),
+      EscapeForTerminal(facts_.first), facts_.count == 1 ? " is" : ", are",
       " not taken, being written in another case than --fields has; where all are, --fields ",
-      EscapeForTerminal(offer_), " takes them, else rename them"));
+      EscapeForTerminal(facts_.offer), " takes them, else rename them"));
 }
 
 }  // namespace shardpack

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "converters/listing/listing.h"
 #include "converters/listing/sidecars.h"
@@ -18,13 +19,20 @@ namespace shardpack {
 
 class SidecarsInOtherCase {
  public:
+  struct Facts {
+    uint64_t count = 0;
+    std::string first = {}, offer = {};
+  };
+  SidecarsInOtherCase() = default;
+  explicit SidecarsInOtherCase(Facts facts) : facts_(std::move(facts)) {}
+  const Facts& facts() const { return facts_; }
+
   void Look(std::span<const Sidecar> sidecars, std::string_view folder, std::string_view name);
   void Add(const SidecarsInOtherCase& later);
   void Warn(Listing& listing) const;
 
  private:
-  uint64_t count_ = 0;
-  std::string first_, offer_;
+  Facts facts_;
 };
 
 }  // namespace shardpack

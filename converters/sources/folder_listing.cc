@@ -42,26 +42,45 @@ struct KernelEntry {
 
 class Walker {
  public:
-  Walker(int root, const std::string& root_path, const FolderSourceOptions& options, IoPool& pool,
-         std::atomic<uint64_t>& listed)
+  Walker(int root, const std::string& root_path, const FolderSourceOptions& options,
+         const FolderPart& part, IoPool& pool, std::atomic<uint64_t>& listed, WalkedFolders& into)
       : root_(root),
         root_path_(root_path),
         options_(options),
         filter_(options.extensions, options.any_extension, options.include, options.exclude),
+        part_(part),
         pool_(pool),
         listed_(listed),
-        calls_(FolderSyscallsForTesting()) {}
+        calls_(FolderSyscallsForTesting()),
+        folders_(into.folders),
+        lost_folders_(into.lost) {}
 
-  absl::StatusOr<FolderWalk> Walk() {
-    AddFolder("", nullptr, 0, false);
+  absl::Status Walk() {
+    AddFolder(part_.path, FoldersAbove(), 0, false);
     worklist_.Run(pool_);
-    if (!failure_.ok()) return failure_;
-    ASSIGN_OR_RETURN(FolderWalk walk, MergeFolders(folders_, std::move(lost_folders_), root_path_));
-    for (std::string& line : filter_.Unmatched()) walk.listing.warnings.push_back(std::move(line));
-    return walk;
+    return failure_;
   }
+  std::vector<std::string> Unmatched() const { return filter_.Unmatched(); }
 
  private:
+  // Of the part: links to them are loops. The folder right above it; null for the root.
+  WalkedFolder* FoldersAbove() {
+    WalkedFolder* parent = nullptr;
+    for (size_t end = 0; !part_.path.empty() && end != std::string::npos;) {
+      WalkedFolder& folder = above_.emplace_back();
+      folder.path = part_.path.substr(0, end);
+      folder.parent = std::exchange(parent, &folder);
+      const Descriptor opened(OpenBelow(root_, folder.path, O_PATH | O_DIRECTORY));
+      struct stat info;
+      if (opened.ok() && calls_.fstatat(opened.get(), "", &info, AT_EMPTY_PATH) == 0) {
+        folder.device = info.st_dev;
+        folder.inode = info.st_ino;
+      }
+      end = part_.path.find('/', end == 0 ? 0 : end + 1);
+    }
+    return parent;
+  }
+
   void AddFolder(std::string path, WalkedFolder* parent, int links, bool found_by_link) {
     WalkedFolder* folder;
     {
@@ -249,6 +268,7 @@ class Walker {
   void AddSubfolder(WalkedFolder& folder, std::string_view name, int links) {
     std::string path = PathIn(folder, name);
     if (LeavesOut(folder, name, path)) return;
+    if (!part_.deep && links == 0 && folder.path == part_.path) return;  // of another part
     AddFolder(std::move(path), &folder, folder.links + links, links > 0);
   }
 
@@ -417,23 +437,36 @@ class Walker {
   const std::string& root_path_;
   const FolderSourceOptions& options_;
   const PathFilter filter_;
+  const FolderPart& part_;
   IoPool& pool_;
   std::atomic<uint64_t>& listed_;
   const FolderSyscalls& calls_;
 
+  std::deque<WalkedFolder> above_;
   Worklist worklist_;
   std::mutex mutex_;  // guards the next three
-  std::deque<WalkedFolder> folders_;
-  std::vector<LostFolder> lost_folders_;
+  std::deque<WalkedFolder>& folders_;
+  std::vector<LostFolder>& lost_folders_;
   absl::Status failure_;
 };
 
 }  // namespace
 
+absl::Status WalkPart(int root, const std::string& root_path, const FolderSourceOptions& options,
+                      const FolderPart& part, IoPool& pool, std::atomic<uint64_t>& listed,
+                      WalkedFolders& into) {
+  Walker walker(root, root_path, options, part, pool, listed, into);
+  RETURN_IF_ERROR(walker.Walk());
+  into.unmatched = walker.Unmatched();
+  return absl::OkStatus();
+}
+
 absl::StatusOr<FolderWalk> WalkFolder(int root, const std::string& root_path,
                                       const FolderSourceOptions& options, IoPool& pool,
                                       std::atomic<uint64_t>& listed) {
-  return Walker(root, root_path, options, pool, listed).Walk();
+  WalkedFolders walked;
+  RETURN_IF_ERROR(WalkPart(root, root_path, options, {}, pool, listed, walked));
+  return JoinFolders(walked, root_path);
 }
 
 }  // namespace shardpack

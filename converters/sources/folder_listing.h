@@ -20,6 +20,7 @@
 
 #include "absl/status/statusor.h"
 #include "converters/listing/listing.h"
+#include "converters/sources/folder_parts.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
 
@@ -29,6 +30,13 @@ struct FolderWalk {
   Listing listing;                         // without labels and classes
   std::vector<std::string> empty_folders;  // folders without rows of their own, sorted
 };
+
+struct WalkedFolders;
+
+// The folders of a part alone (folder_parts.h).
+absl::Status WalkPart(int root, const std::string& root_path, const FolderSourceOptions& options,
+                      const FolderPart& part, IoPool& pool, std::atomic<uint64_t>& listed,
+                      WalkedFolders& into);
 
 // `root_path` is absolute and resolved. `listed` grows as files are found.
 absl::StatusOr<FolderWalk> WalkFolder(int root, const std::string& root_path,

@@ -22,13 +22,17 @@
 #include "converters/sources/folder_access.h"
 #include "converters/sources/folder_listing.h"
 #include "converters/sources/folder_meaning.h"
+#include "converters/sources/folder_parts.h"
 #include "formats/core/sample.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
+
+constexpr uint64_t kMaxPartBytes = uint64_t{64} << 30;
 
 // "12 files of other kinds (txt 10, csv 2)", most frequent first.
 std::string DescribeIgnored(const std::map<std::string, uint64_t>& ignored) {
@@ -103,6 +107,21 @@ void PutGlobs(std::map<std::string, std::string>& map, const std::string& name,
   for (const std::string& glob : globs)
     escaped.push_back(absl::StrReplaceAll(glob, {{",", "\\,"}}));
   PutList(map, name, escaped);
+}
+
+absl::StatusOr<FolderWalk> ReadParts(const std::vector<std::string>& files, const std::string& root,
+                                     std::atomic<uint64_t>& listed) {
+  FolderParts parts;
+  for (const std::string& file : files) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(file, kMaxPartBytes));
+    const absl::Status added = parts.Add(bytes);
+    if (!added.ok())
+      return Reworded(added,
+                      absl::StrCat(EscapeForTerminal(file), " ", std::string(added.message())));
+  }
+  ASSIGN_OR_RETURN(FolderWalk walk, std::move(parts).Join(root));
+  listed = walk.listing.rows();
+  return walk;
 }
 
 }  // namespace
@@ -208,14 +227,22 @@ FolderSource::FolderSource(std::string root, FolderSourceOptions options, IoPool
 
 FolderSource::~FolderSource() = default;
 
+absl::StatusOr<SourceFolder> OpenSourceFolder(const std::string& path) {
+  SourceFolder folder{Descriptor(OpenAt(AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY)), ""};
+  if (!folder.descriptor.ok()) return BadRoot(path, errno);
+  folder.path = AbsolutePath(path, folder.descriptor);
+  return folder;
+}
+
 absl::StatusOr<Listing> FolderSource::List() {
   if (root_error_ != 0) return BadRoot(root_, root_error_);
-  Descriptor root(OpenAt(AT_FDCWD, root_.c_str(), O_PATH | O_DIRECTORY));
-  if (!root.ok()) return BadRoot(root_, errno);
-  const std::string absolute = AbsolutePath(root_, root);
+  ASSIGN_OR_RETURN(SourceFolder root, OpenSourceFolder(root_));
   listed_.store(0, std::memory_order_relaxed);
-  ASSIGN_OR_RETURN(FolderWalk walk, WalkFolder(root.get(), absolute, options_, pool_, listed_));
-  handles_ = std::make_unique<FolderHandles>(std::move(root));
+  ASSIGN_OR_RETURN(FolderWalk walk,
+                   options_.listed_parts.empty()
+                       ? WalkFolder(root.descriptor.get(), root.path, options_, pool_, listed_)
+                       : ReadParts(options_.listed_parts, root.path, listed_));
+  handles_ = std::make_unique<FolderHandles>(std::move(root.descriptor));
   Listing& listing = walk.listing;
   if (!options_.sidecars.empty()) {
     RETURN_IF_ERROR(PairSidecars(options_.sidecars, options_.missing, listing));

@@ -59,6 +59,8 @@ struct FolderSourceOptions {
       false;  // without --split-by: component 0 is the split if named like one (folder_meaning.h)
   std::vector<Sidecar> sidecars = {};  // --fields: further fields from files beside the image
   MissingPart missing = MissingPart::kSkip;
+  // Files with what ListFolderPart has found of all parts, in place of a walk over the folder.
+  std::vector<std::string> listed_parts = {};
 
   // For the plan's digest: only options that differ from their default.
   std::map<std::string, std::string> ToMap() const;

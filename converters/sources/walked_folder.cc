@@ -95,9 +95,9 @@ absl::Status LeaveOutPacked(std::deque<WalkedFolder>& folders,
 
 }  // namespace
 
-absl::StatusOr<FolderWalk> MergeFolders(std::deque<WalkedFolder>& folders,
-                                        std::vector<LostFolder> lost_folders,
-                                        const std::string& root_path) {
+absl::StatusOr<FolderWalk> JoinFolders(WalkedFolders& walked, const std::string& root_path) {
+  std::deque<WalkedFolder>& folders = walked.folders;
+  std::vector<LostFolder>& lost_folders = walked.lost;
   FolderWalk walk;
   Listing& listing = walk.listing;
   RETURN_IF_ERROR(LeaveOutPacked(folders, lost_folders, root_path, listing));
@@ -143,6 +143,7 @@ absl::StatusOr<FolderWalk> MergeFolders(std::deque<WalkedFolder>& folders,
   }
   other_case.Warn(listing);
   hidden.Report(listing);
+  for (std::string& line : walked.unmatched) listing.warnings.push_back(std::move(line));
   return walk;
 }
 

@@ -1,12 +1,12 @@
 // What a walk over a folder collects, and how it becomes a listing.
 //
-//   std::deque<WalkedFolder> folders;   // filled by the threads of a walk
-//   absl::StatusOr<FolderWalk> walk = MergeFolders(folders, std::move(lost_folders), root_path);
+//   WalkedFolders walked;   // filled by the threads of a walk
+//   absl::StatusOr<FolderWalk> walk = JoinFolders(walked, root_path);
 //
 // Internal to the folder source.
 //
-// Thread-safety: as noted at WalkedFolder while the walk goes on; MergeFolders: after it.
-// Errors: MergeFolders: InvalidArgument if the root holds an unfinished build.
+// Thread-safety: as noted at WalkedFolder while the walk goes on; JoinFolders: after it.
+// Errors: JoinFolders: InvalidArgument if the root holds an unfinished build.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_WALKED_FOLDER_H_
 #define SHARDPACK_CONVERTERS_SOURCES_WALKED_FOLDER_H_
 
@@ -77,10 +77,14 @@ struct LostFolder {
   std::string detail;
 };
 
+struct WalkedFolders {
+  std::deque<WalkedFolder> folders;
+  std::vector<LostFolder> lost;
+  std::vector<std::string> unmatched;  // a line for each glob that has matched nothing
+};
+
 // Merges the folders into sorted columns, and frees them meanwhile.
-absl::StatusOr<FolderWalk> MergeFolders(std::deque<WalkedFolder>& folders,
-                                        std::vector<LostFolder> lost_folders,
-                                        const std::string& root_path);
+absl::StatusOr<FolderWalk> JoinFolders(WalkedFolders& walked, const std::string& root_path);
 
 }  // namespace shardpack
 

@@ -1,0 +1,76 @@
+#include <atomic>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands/commands.h"
+#include "cli/commands/out_folder.h"
+#include "cli/flags/failure.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/seconds_since.h"
+#include "cli/terminal/stop_notice.h"
+#include "cli/terminal/stop_signal.h"
+#include "cli/terminal/units.h"
+#include "formats/io/escape.h"
+#include "formats/io/shell_quoted.h"
+#include "jobs/shared_list.h"
+
+namespace shardpack::cli {
+
+using absl::StrCat;
+
+ExitCode RunList(const CommandLine& line, Terminal& terminal) {
+  const PackFlags& flags = line.pack();
+  if (flags.write_plan.empty()) {
+    return Fail(
+        absl::InvalidArgumentError(StrCat("where shall the lists go? As in: pack list ",
+                                          ShellQuoted(line.arguments[0]), " --write lists/")),
+        terminal);
+  }
+  const absl::Status fits = CheckOut(flags.write_plan, line.arguments[0]);
+  if (!fits.ok()) return Fail(fits, terminal);
+  const SharedListRequest request{.source = line.arguments[0],
+                                  .lists = flags.write_plan,
+                                  .options = flags.request.source,
+                                  .join = flags.worker.join,
+                                  .stale_seconds = flags.worker.stale_seconds};
+  const auto begin = std::chrono::steady_clock::now();
+  EndAtOnceOnSignal(false);
+  IoPool pool(line.run.io_depth);
+  std::atomic<uint64_t> listed = 0;
+  Progress progress(terminal);
+  progress.Watch([&] {
+    ProgressView view;
+    view.stage = "listing";
+    view.unit = "files";
+    view.done = listed;
+    return view;
+  });
+  const absl::StatusOr<SharedListReport> report = [&] {
+    const StopNotice notice(terminal);
+    return ListShared(request, pool, listed, StopSignal());
+  }();
+  progress.End();
+  if (!report.ok()) {
+    const ExitCode code = Fail(report.status(), terminal);
+    SayHowToGoOn(code, "What was listed is kept.", line, terminal);
+    return code;
+  }
+  const double seconds = SecondsSince(begin);
+  terminal.Say(StrCat("listed    ", Counted(listed, "file", "files"), " in ", report->my_parts,
+                      " of ", report->parts, " parts, in ", FormatDuration(seconds),
+                      "; all parts are listed"));
+  terminal.Say(
+      StrCat("next      ", TypedProgram(), " plan --from ", ShellQuoted(flags.write_plan)));
+  if (!line.json) return ExitCode::kDone;
+  Results results;
+  const nlohmann::json json = {
+      {"schema", "shardpack.listed/1"}, {"root", PercentEscape(report->root)},
+      {"parts", report->parts},         {"my_parts", report->my_parts},
+      {"my_files", listed.load()},      {"seconds", seconds}};
+  results.Write(json.dump() + "\n");
+  return FinishResults(results, ExitCode::kDone, terminal);
+}
+
+}  // namespace shardpack::cli

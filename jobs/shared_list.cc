@@ -1,0 +1,314 @@
+#include "jobs/shared_list.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "converters/publishing/owned_folder.h"
+#include "converters/publishing/pack_folder.h"
+#include "converters/publishing/pack_names.h"
+#include "converters/publishing/run_stage.h"
+#include "converters/publishing/shard_claims.h"
+#include "converters/publishing/shard_results.h"
+#include "converters/sources/folder_parts.h"
+#include "formats/io/escape.h"
+#include "formats/io/exists.h"
+#include "formats/io/file.h"
+#include "formats/io/hash.h"
+#include "formats/io/list_folder.h"
+#include "formats/io/shell_quoted.h"
+#include "formats/io/staged_file.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+using absl::StrCat;
+using nlohmann::json;
+
+constexpr char kHead[] = "list.json", kSchema[] = "shardpack.list/1", kStaged[] = "part";
+constexpr uint64_t kMaxHeadBytes = uint64_t{1} << 30;
+constexpr std::chrono::milliseconds kLeastPause{20}, kMostPause{1000};
+
+std::string PartName(size_t part) { return absl::StrFormat("part-%06d", part); }
+
+// What all processes of a list agree on.
+struct Head {
+  std::string root;
+  FolderSourceOptions options;
+  std::vector<FolderPart> parts;
+};
+
+json Escaped(const std::vector<std::string>& texts) {
+  json list = json::array();
+  for (const std::string& text : texts) list.push_back(PercentEscape(text));
+  return list;
+}
+
+json OptionsJson(const FolderSourceOptions& options) {
+  json fields = json::array();
+  for (const Sidecar& each : options.sidecars)
+    fields.push_back({PercentEscape(each.suffix), PercentEscape(each.field)});
+  return {{"any_extension", options.any_extension},
+          {"extensions", Escaped(options.extensions)},
+          {"include", Escaped(options.include)},
+          {"exclude", Escaped(options.exclude)},
+          {"follow", options.follow},
+          {"max_file_bytes", options.max_file_bytes},
+          {"fields", std::move(fields)}};
+}
+
+std::string ToText(const Head& head) {
+  json parts = json::array();
+  for (const FolderPart& part : head.parts) parts.push_back({PercentEscape(part.path), part.deep});
+  const json value = {{"schema", kSchema},
+                      {"root", PercentEscape(head.root)},
+                      {"options", OptionsJson(head.options)},
+                      {"parts", std::move(parts)}};
+  return value.dump() + "\n";
+}
+
+std::string Unescaped(const json& value) {
+  std::optional<std::string> text = PercentUnescape(value.get_ref<const std::string&>());
+  if (!text) throw std::invalid_argument("escape");
+  return *std::move(text);
+}
+
+std::vector<std::string> UnescapedList(const json& values) {
+  std::vector<std::string> texts;
+  for (const json& value : values) texts.push_back(Unescaped(value));
+  return texts;
+}
+
+absl::StatusOr<Head> ReadHead(const std::string& lists) {
+  const std::string path = StrCat(lists, "/", kHead);
+  ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxHeadBytes));
+  try {
+    const json value = json::parse(text);
+    if (value.at("schema") != kSchema) {
+      return absl::InvalidArgumentError(
+          StrCat(EscapeForTerminal(path), " was made by another version of pack; list again"));
+    }
+    Head head{.root = Unescaped(value.at("root"))};
+    const json& options = value.at("options");
+    head.options.any_extension = options.at("any_extension").get<bool>();
+    head.options.extensions = UnescapedList(options.at("extensions"));
+    head.options.include = UnescapedList(options.at("include"));
+    head.options.exclude = UnescapedList(options.at("exclude"));
+    head.options.follow = options.at("follow").get<bool>();
+    head.options.max_file_bytes = options.at("max_file_bytes").get<uint64_t>();
+    for (const json& each : options.at("fields"))
+      head.options.sidecars.push_back({Unescaped(each.at(0)), Unescaped(each.at(1))});
+    for (const json& part : value.at("parts"))
+      head.parts.push_back({Unescaped(part.at(0)), part.at(1).get<bool>()});
+    return head;
+  } catch (const std::bad_alloc&) {  // says nothing about the text
+    throw;
+  } catch (const std::exception&) {  // nlohmann's exceptions stop here
+    return absl::DataLossError(
+        StrCat(EscapeForTerminal(path), " is damaged; remove the folder, and list again"));
+  }
+}
+
+// The folder of lists, as one process has it open.
+class SharedLister {
+ public:
+  SharedLister(const SharedListRequest& request, IoPool& pool, std::atomic<uint64_t>& listed,
+               const std::atomic<int>& stop)
+      : request_(request), pool_(pool), listed_(listed), stop_(stop) {}
+
+  absl::StatusOr<SharedListReport> List() {
+    ASSIGN_OR_RETURN(root_, OpenSourceFolder(request_.source));
+    RETURN_IF_ERROR(Begin());
+    ASSIGN_OR_RETURN(head_, FindHead());
+    WorkerOptions options{.join = true, .stale_seconds = request_.stale_seconds};
+    ASSIGN_OR_RETURN(claims_,
+                     ShardClaims::Create(request_.lists, *stage_, options, head_.parts.size()));
+    RETURN_IF_ERROR(ListParts());
+    RETURN_IF_ERROR(SyncDirectory(request_.lists));
+    return SharedListReport{head_.root, head_.parts.size(), my_parts_};
+  }
+
+ private:
+  std::string PathOf(const std::string& name) const { return StrCat(request_.lists, "/", name); }
+
+  absl::Status Begin() {
+    std::error_code error;
+    std::filesystem::create_directories(request_.lists, error);
+    if (error) return IoStatus("create folder", request_.lists, error.value());
+    ASSIGN_OR_RETURN(const bool begun, Exists(PathOf(kHead)));
+    if (begun && !request_.join) {
+      return absl::FailedPreconditionError(
+          StrCat(EscapeForTerminal(request_.lists),
+                 " holds a list already; --join helps with it, or goes on with it"));
+    }
+    if (!begun) RETURN_IF_ERROR(CheckHoldsNothingElse());
+    for (const std::string_view name : {kPackFolder, kStageFolder})
+      RETURN_IF_ERROR(MakeDirectory(PathOf(std::string(name))));
+    ASSIGN_OR_RETURN(stage_, RunStage::Create(request_.lists));
+    return stage_->TestFileSystem();
+  }
+
+  absl::Status CheckHoldsNothingElse() const {
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(request_.lists));
+    for (const std::string& name : names) {
+      if (name == kPackFolder || name == kHead || name.starts_with("part-")) continue;
+      return absl::FailedPreconditionError(StrCat(
+          EscapeForTerminal(request_.lists), " is not empty, and holds no list (first entry: ",
+          EscapeForTerminal(name), "); name another folder with --write"));
+    }
+    return absl::OkStatus();
+  }
+
+  // The first process divides the source; the others take what it has found.
+  absl::StatusOr<Head> FindHead() {
+    absl::StatusOr<Head> head = ReadHead(request_.lists);
+    if (absl::IsNotFound(head.status())) {
+      const Head mine{root_.path, request_.options, FindFolderParts(root_, request_.options)};
+      RETURN_IF_ERROR(Publish(kHead, ToText(mine)));
+      head = ReadHead(request_.lists);
+    }
+    if (!head.ok()) return head.status();
+    const std::string lists = EscapeForTerminal(request_.lists);
+    if (head->root != root_.path) {
+      return absl::FailedPreconditionError(StrCat(lists, " is the list of ",
+                                                  EscapeForTerminal(head->root), ", not of ",
+                                                  EscapeForTerminal(root_.path)));
+    }
+    if (OptionsJson(head->options) != OptionsJson(request_.options)) {
+      return absl::FailedPreconditionError(
+          StrCat(lists, " is listed with other flags; all processes must have the same"));
+    }
+    return head;
+  }
+
+  // Whole, and once: what is there already stays.
+  absl::Status Publish(const std::string& name, std::string_view bytes) const {
+    ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(request_.lists));
+    RETURN_IF_ERROR(folder.RemoveFile(stage_->NameOf(kStaged)));
+    ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged,
+                     StagedFile::Create(stage_->PathOf(kStaged)));
+    RETURN_IF_ERROR(staged->Append(AsBytes(bytes)));
+    RETURN_IF_ERROR(staged->SyncData());
+    const absl::Status linked = staged->Link(PathOf(name));
+    return absl::IsAlreadyExists(linked) ? absl::OkStatus() : linked;
+  }
+
+  absl::Status ListParts() {
+    std::deque<uint32_t> waiting;
+    const size_t count = head_.parts.size();
+    const size_t first = Xxh3_64(AsBytes(stage_->owner())) % count;
+    for (size_t i = 0; i < count; ++i)
+      waiting.push_back(static_cast<uint32_t>((first + i) % count));
+    std::chrono::milliseconds pause = kLeastPause;
+    while (!waiting.empty()) {
+      const size_t before = waiting.size();
+      std::deque<uint32_t> held;
+      for (const uint32_t part : waiting) {
+        if (stop_.load() != 0) return absl::CancelledError("stopped by a signal");
+        ASSIGN_OR_RETURN(const bool done, ListIfFree(part));
+        if (!done) held.push_back(part);
+      }
+      waiting = std::move(held);
+      pause = waiting.size() < before ? kLeastPause : std::min(2 * pause, kMostPause);
+      if (!waiting.empty()) std::this_thread::sleep_for(pause);
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the part is listed now, by whomever.
+  absl::StatusOr<bool> ListIfFree(uint32_t part) {
+    const std::string name = PartName(part);
+    ASSIGN_OR_RETURN(bool done, Exists(PathOf(name)));
+    if (done) return true;
+    ASSIGN_OR_RETURN(const bool mine, claims_->Claim(part));
+    if (!mine) return false;
+    ASSIGN_OR_RETURN(done, Exists(PathOf(name)));  // its holder may have finished it since
+    if (done) return true;
+    const uint64_t before = listed_;
+    ASSIGN_OR_RETURN(const std::string bytes,
+                     ListFolderPart(root_, request_.options, head_.parts[part], pool_, listed_));
+    RETURN_IF_ERROR(Publish(name, bytes));
+    claims_->SetFinished(part, listed_ - before);
+    ++my_parts_;
+    return true;
+  }
+
+  const SharedListRequest& request_;
+  IoPool& pool_;
+  std::atomic<uint64_t>& listed_;
+  const std::atomic<int>& stop_;
+  SourceFolder root_;
+  Head head_;
+  uint64_t my_parts_ = 0;
+  std::unique_ptr<RunStage> stage_;
+  std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first
+};
+
+absl::Status NotComplete(const std::string& lists, const Head& head,
+                         const std::set<uint32_t>& missing) {
+  return absl::AbortedError(
+      StrCat(EscapeForTerminal(lists), " is not complete: of ", head.parts.size(), " parts ",
+             missing.size(), " are not listed yet: ", ShardList(missing, 20),
+             ". They are listed by\n  ", TypedProgram(), " list ", ShellQuoted(head.root),
+             " --write ", ShellQuoted(lists), " --join"));
+}
+
+}  // namespace
+
+absl::StatusOr<SharedListReport> ListShared(const SharedListRequest& request, IoPool& pool,
+                                            std::atomic<uint64_t>& listed,
+                                            const std::atomic<int>& stop) {
+  return SharedLister(request, pool, listed, stop).List();
+}
+
+absl::Status UseSharedList(const std::string& lists, PackRequest& request) {
+  for (const char* flag : {"ext", "include", "exclude", "follow", "fields", "max-file-size",
+                           "input-format", "root", "columns", "coco", "annotations"}) {
+    if (!request.Given(flag)) continue;
+    return absl::InvalidArgumentError(
+        StrCat("--", flag, " is decided by the list; give it to pack list"));
+  }
+  absl::StatusOr<Head> head = ReadHead(lists);
+  if (IsAboutThePath(head.status()) && !absl::IsDataLoss(head.status())) {
+    return absl::InvalidArgumentError(StrCat(EscapeForTerminal(lists),
+                                             " holds no list; pack list SRC --write ",
+                                             ShellQuoted(lists), " makes one"));
+  }
+  if (!head.ok()) return head.status();
+  std::vector<std::string> files;
+  std::set<uint32_t> missing;
+  for (uint32_t part = 0; part < head->parts.size(); ++part) {
+    files.push_back(StrCat(lists, "/", PartName(part)));
+    ASSIGN_OR_RETURN(const bool there, Exists(files.back()));
+    if (!there) missing.insert(part);
+  }
+  if (!missing.empty()) return NotComplete(lists, *head, missing);
+  request.paths = {head->root};
+  request.input_format = "folder";
+  request.plan.max_file_bytes = head->options.max_file_bytes;
+  FolderSourceOptions& source = request.source;
+  source.any_extension = head->options.any_extension;
+  source.extensions = std::move(head->options.extensions);
+  source.include = std::move(head->options.include);
+  source.exclude = std::move(head->options.exclude);
+  source.follow = head->options.follow;
+  source.max_file_bytes = head->options.max_file_bytes;
+  source.sidecars = std::move(head->options.sidecars);
+  source.listed_parts = std::move(files);
+  return absl::OkStatus();
+}
+
+}  // namespace shardpack
