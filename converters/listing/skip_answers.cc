@@ -18,7 +18,7 @@ std::string_view AnswerTo(SkipReason reason) {
     case SkipReason::kTooLarge:
       return "--max-file-size raises the limit";
     case SkipReason::kOutsideRoot:
-      return "--follow packs what links point to";
+      return "--follow packs what links in folders point to";
     case SkipReason::kDuplicateKey:
       return "--on-duplicate-key suffix packs them";
     case SkipReason::kUnpaired:

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "converters/sources/gzip_stream.h"
+#include "converters/sources/zip_directory.h"
 #include "formats/io/status_macros.h"
 #include "formats/tar/pax_records.h"
 #include "formats/tar/tar_header.h"
@@ -140,7 +142,6 @@ class ArchiveMembers::Handle {
 
   absl::Status Open() {
     // Not all filters: some run a program of the user's PATH because of what the input begins with.
-    archive_read_support_filter_gzip(archive_);
     archive_read_support_filter_bzip2(archive_);
     archive_read_support_filter_xz(archive_);
     archive_read_support_filter_lzma(archive_);
@@ -154,8 +155,13 @@ class ArchiveMembers::Handle {
     bytes_ = bytes;
     archive_read_set_callback_data(archive_, this);
     archive_read_set_read_callback(archive_, &Read);
-    archive_read_set_skip_callback(archive_, &Skip);
-    archive_read_set_seek_callback(archive_, &Seek);
+    ASSIGN_OR_RETURN(const bool is_gzip, GzipStream::Is(file_));
+    if (is_gzip) {
+      gzip_.emplace(file_);
+    } else {
+      archive_read_set_skip_callback(archive_, &Skip);
+      archive_read_set_seek_callback(archive_, &Seek);
+    }
     if (archive_read_open1(archive_) != ARCHIVE_OK) return Failure();
     return absl::OkStatus();
   }
@@ -174,13 +180,18 @@ class ArchiveMembers::Handle {
   uint64_t header_place() const {
     return static_cast<uint64_t>(std::max<int64_t>(0, archive_read_header_position(archive_)));
   }
-  bool is_plain_tar() const {
-    return archive_filter_code(archive_, 0) == ARCHIVE_FILTER_NONE &&
-           (archive_format(archive_) & ARCHIVE_FORMAT_BASE_MASK) == ARCHIVE_FORMAT_TAR;
+  bool is_compressed() const {
+    return gzip_ || archive_filter_code(archive_, 0) != ARCHIVE_FILTER_NONE;
   }
+  bool is_tar() const { return IsFormat(ARCHIVE_FORMAT_TAR); }
+  bool is_plain_tar() const { return is_tar() && !is_compressed(); }
+  bool is_plain_zip() const { return IsFormat(ARCHIVE_FORMAT_ZIP) && !is_compressed(); }
+  // Of the archive, unpacked: how far it has been taken. After Next, where the member's bytes
+  // begin.
+  int64_t unpacked_place() const { return archive_filter_bytes(archive_, 0); }
   std::string why() const {
     const char* text = archive_error_string(archive_);
-    return text == nullptr ? "unknown error" : text;
+    return text == nullptr ? "it ends early, as one that was cut" : text;
   }
   absl::Status Failure() const {
     if (!read_.ok()) return read_;
@@ -188,10 +199,15 @@ class ArchiveMembers::Handle {
     const std::string name = EscapeForTerminal(file_.path());
     if (error == ENOMEM) return IoStatus("read", file_.path(), error);
     if (entry_ == nullptr && error == kUnknownFormat) {
+      if (archive_filter_code(archive_, 0) != ARCHIVE_FILTER_NONE) {
+        return absl::DataLossError(absl::StrCat(
+            "the archive ", name, " is damaged, or compressed and no tar inside: ", why()));
+      }
       return absl::InvalidArgumentError(
           absl::StrCat("source ", name, " is not a tar or zip archive that can be read: ", why()));
     }
     const int64_t offset = is_plain_tar() ? archive_read_header_position(archive_)
+                           : gzip_        ? static_cast<int64_t>(gzip_->place())
                                           : archive_filter_bytes(archive_, -1);
     return absl::DataLossError(absl::StrCat("the archive ", name, " is damaged",
                                             offset < 0 ? "" : absl::StrCat(" near offset ", offset),
@@ -205,7 +221,8 @@ class ArchiveMembers::Handle {
   static la_ssize_t Read(archive*, void* self, const void** block) {
     auto* const handle = static_cast<Handle*>(self);
     const absl::StatusOr<size_t> got =
-        handle->file_.ReadAt(handle->place_, std::span(handle->block_));
+        handle->gzip_ ? handle->gzip_->Read(handle->block_)
+                      : handle->file_.ReadAt(handle->place_, std::span(handle->block_));
     if (!got.ok()) {
       handle->read_.Update(got.status());
       return -1;
@@ -233,8 +250,13 @@ class ArchiveMembers::Handle {
     return place;
   }
 
+  bool IsFormat(int format) const {
+    return (archive_format(archive_) & ARCHIVE_FORMAT_BASE_MASK) == format;
+  }
+
   archive* const archive_;
   const File& file_;
+  std::optional<GzipStream> gzip_;  // if the file is one
   uint64_t bytes_ = 0, place_ = 0;  // of the file; offset of the next block
   std::vector<std::byte> block_ = std::vector<std::byte>(kReadBytes);
   absl::Status read_;
@@ -246,15 +268,15 @@ absl::Status ArchiveMembers::Walk(const std::function<bool(const ArchiveMember&)
   const Utf8Locale utf8;
   Handle archive(archive_);
   RETURN_IF_ERROR(archive.Open());
-  std::optional<uint64_t> last_header;
-  for (;;) {
+  uint64_t members = 0;
+  int64_t end = 0;  // of the last member of a tar
+  for (;; ++members) {
     ASSIGN_OR_RETURN(bool more, archive.Next());
     if (!more) {
-      ASSIGN_OR_RETURN(const bool last, last_header ? EndsWith(*last_header) : false);
-      ends_early_ = last;
-      return absl::OkStatus();
+      ends_early_ = end > 0 && archive.unpacked_place() <= end;
+      return archive.is_plain_zip() ? CheckZipDirectory(archive_, members) : absl::OkStatus();
     }
-    if (archive.is_plain_tar()) last_header = archive.header_place();
+    end = archive.is_tar() ? EndOf(archive) : 0;
     ArchiveMember member;
     // The bytes as they are, unless the archive stores them as UTF-8 that the locale cannot
     // represent.
@@ -285,12 +307,13 @@ absl::Status ArchiveMembers::Place(Handle& archive, ArchiveMember& member) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> ArchiveMembers::EndsWith(uint64_t header) const {
-  const absl::StatusOr<TarData> data = FindTarData(archive_, header);
-  ASSIGN_OR_RETURN(const uint64_t size, archive_.Size());
-  if (!data.ok() && !IsAboutThePath(data.status())) return data.status();
-  if (!data.ok() || !data->bytes) return false;
-  return data->place + PaddedToTarBlock(*data->bytes) >= size;
+int64_t ArchiveMembers::EndOf(const Handle& archive) {
+  if (archive_entry_sparse_count(archive.entry()) > 0 ||
+      archive_entry_hardlink(archive.entry()) != nullptr)
+    return 0;
+  const auto bytes =
+      static_cast<uint64_t>(std::max<int64_t>(0, archive_entry_size(archive.entry())));
+  return archive.unpacked_place() + static_cast<int64_t>(PaddedToTarBlock(bytes));
 }
 
 absl::Status ArchiveMembers::Spool(Handle& archive, ArchiveMember& member) {

@@ -44,7 +44,7 @@ class ArchiveMembers {
   // Calls `wanted` for each member, and `take` for each wanted one once its bytes are available.
   absl::Status Walk(const std::function<bool(const ArchiveMember&)>& wanted,
                     const std::function<void(const ArchiveMember&)>& take);
-  // Whether it is a plain tar without the zero blocks that end one: it may be truncated. Valid
+  // Whether it is a tar without the zero blocks that end one: it may be truncated. Valid
   // after Walk.
   bool ends_early() const { return ends_early_; }
   // Open if members cannot be read in place; valid after Walk.
@@ -54,8 +54,8 @@ class ArchiveMembers {
   class Handle;
 
   absl::Status Place(Handle& archive, ArchiveMember& member);
-  absl::StatusOr<bool> EndsWith(
-      uint64_t header) const;  // for the member whose first header is there
+  // Of a tar's member, unpacked; 0 = not known, as of links.
+  static int64_t EndOf(const Handle& archive);
   absl::Status Spool(Handle& archive, ArchiveMember& member);
 
   const File& archive_;

@@ -20,6 +20,7 @@
 #include "converters/listing/hidden_entries.h"
 #include "converters/listing/input_failure.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/listing/other_pictures.h"
 #include "converters/listing/path_filter.h"
 #include "converters/listing/sidecars_in_other_case.h"
 #include "converters/sources/archive_members.h"
@@ -250,6 +251,7 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   if (keeps_places_) NotePlaces(listing);
   listing.ignored = std::move(sorter.ignored);
   sorter.Warn(listing);
+  if (options_.extensions.empty()) WarnOfOtherPictures(listing);
   if (members.ends_early()) {
     listing.warnings.push_back(absl::StrCat(
         "the archive ", EscapeForTerminal(path_),
@@ -264,6 +266,7 @@ absl::StatusOr<Listing> ArchiveSource::List() {
   if (listing.rows() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("the archive ", EscapeForTerminal(path_), " holds no image",
+                     listing.warnings.empty() ? "" : absl::StrCat("; ", listing.warnings[0]),
                      listing.ignored.empty() ? "" : "; --ext takes other files as images"));
   }
   LabelOptions labels = LabelOptionsOf(options_);

@@ -19,6 +19,7 @@
 #include "absl/strings/str_replace.h"
 #include "converters/listing/hidden_entries.h"
 #include "converters/listing/input_failure.h"
+#include "converters/listing/other_pictures.h"
 #include "converters/sources/folder_access.h"
 #include "converters/sources/folder_listing.h"
 #include "converters/sources/folder_meaning.h"
@@ -63,14 +64,19 @@ absl::Status NoInput(const std::string& root, const Listing& listing) {
         listing.notes.empty() ? "" : absl::StrCat("; ", listing.notes[0])));
   }
   std::string hint;
+  bool others = false;
   for (const auto& [extension, count] : listing.ignored) {
-    if (!extension.empty() && extension != kHiddenFiles && hint.size() < 40) {
+    if (IsOtherPicture(extension)) {
+      others = true;
+    } else if (!extension.empty() && extension != kHiddenFiles && hint.size() < 40) {
       absl::StrAppend(&hint, hint.empty() ? "" : ",", EscapeForTerminal(extension));
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("source ", name, " holds no image, only ", DescribeIgnored(listing.ignored),
-                   "; --ext ", hint.empty() ? "any" : hint, " takes them as images"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "source ", name, " holds no image that is taken, only ", DescribeIgnored(listing.ignored),
+      others
+          ? "; AVIF, HEIC, JPEG XL and the like are not taken: convert them, to png as an example"
+          : absl::StrCat("; --ext ", hint.empty() ? "any" : hint, " takes them as images")));
 }
 
 absl::Status BadRoot(const std::string& root, int error) {
@@ -248,6 +254,7 @@ absl::StatusOr<Listing> FolderSource::List() {
     RETURN_IF_ERROR(PairSidecars(options_.sidecars, options_.missing, listing));
   }
   if (listing.rows() == 0) return NoInput(root_, listing);
+  if (options_.extensions.empty()) WarnOfOtherPictures(listing);
   RETURN_IF_ERROR(AssignFolders(options_, LabelOptionsOf(options_), walk.empty_folders,
                                 SourceKind::kFolder, listing));
   return std::move(listing);

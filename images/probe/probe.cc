@@ -34,6 +34,21 @@ bool IsBmp(Bytes head) {
   }
 }
 
+// For the kinds that people have beside those that are taken.
+const char* WhyUnknown(Bytes file) {
+  using std::string_view_literals::operator""sv;
+  // ISO/IEC 23000-22 and 23008-12: the major brand of the file type box.
+  if (HasAt(file, 4, "ftypavif") || HasAt(file, 4, "ftypavis"))
+    return "AVIF is not taken: its signature is";
+  for (const std::string_view brand : {"ftypheic", "ftypheix", "ftyphevc", "ftypmif1"}) {
+    if (HasAt(file, 4, brand)) return "HEIC is not taken: its signature is";
+  }
+  // ISO/IEC 18181-2: a codestream, or a container.
+  if (HasAt(file, 0, "\xFF\x0A") || HasAt(file, 0, "\0\0\0\x0CJXL \r\n\x87\n"sv))
+    return "JPEG XL is not taken: its signature is";
+  return "no known image signature";
+}
+
 ProbeResult ProbeFormat(ImageFormat format, Bytes file, const ProbeOptions& options) {
   switch (format) {
     case ImageFormat::kJpeg:
@@ -52,7 +67,7 @@ ProbeResult ProbeFormat(ImageFormat format, Bytes file, const ProbeOptions& opti
     case ImageFormat::kUnknown:
       break;
   }
-  return {ProbeVerdict::kNotAnImage, ImageInfo(), 0, "no known image signature"};
+  return {ProbeVerdict::kNotAnImage, ImageInfo(), 0, WhyUnknown(file)};
 }
 
 }  // namespace

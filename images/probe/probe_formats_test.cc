@@ -38,6 +38,28 @@ TEST(ProbePngTest, BadCrcIsPlaced) {
   EXPECT_EQ(Probe(image, {.allow_truncated = true}).verdict, ProbeVerdict::kBadCrc);
 }
 
+TEST(ProbeTest, KindsThatAreNotTakenAreNamed) {
+  for (const auto& [head, kind] :
+       {std::pair(std::string("\0\0\0\x20"
+                              "ftypavif",
+                              12),
+                  "AVIF"),
+        std::pair(std::string("\0\0\0\x20"
+                              "ftypheic",
+                              12),
+                  "HEIC"),
+        std::pair(std::string("\xFF\x0A"
+                              "1234567890"),
+                  "JPEG XL"),
+        std::pair(std::string("\0\0\0\x0CJXL \r\n\x87\n", 12), "JPEG XL")}) {
+    Image image;
+    PutText(&image, head);
+    image.resize(100);
+    ExpectVerdict(image, ProbeVerdict::kNotAnImage,
+                  (std::string(kind) + " is not taken: its signature is").c_str());
+  }
+}
+
 TEST(ProbePngTest, SixtyMegabytesOfText) {
   Image image = LoadTestImage("rgb.png");
   Image chunk;
