@@ -68,7 +68,8 @@ class ShardIndex {
  private:
   struct Storage;
   ShardIndex() = default;
-  absl::Status Parse(uint64_t shard_bytes);
+  absl::Status Parse(uint64_t shard_bytes, const std::optional<Digest>& expect);
+  bool RowsFit(uint64_t keys_bytes, uint64_t paths_bytes) const;
   template <typename T>
   T At(uint64_t column_offset, uint64_t row) const;
   std::string_view Text(uint64_t ends_offset, uint64_t blob_offset, uint64_t row) const;

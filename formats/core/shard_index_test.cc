@@ -216,6 +216,11 @@ TEST(ShardIndex, MadeUpNumbersAreRefused) {
   ASSERT_EQ(LoadLittle<uint64_t>(bytes.data() + key_ends), 5u);
   for (const uint64_t end : {uint64_t{6}, uint64_t{1000}, ~uint64_t{0}}) {
     EXPECT_THAT(Refusal(With(bytes, key_ends, end)).message(), HasSubstr("out of bounds")) << end;
+    EXPECT_THAT(Refusal(With(bytes, key_ends + 3 * 8, end)).message(), HasSubstr("out of bounds"))
+        << end;
+    EXPECT_THAT(Refusal(With(bytes, key_ends + 4 * 8, end + 64)).message(),
+                HasSubstr("out of bounds"))
+        << "path, " << end;
   }
 }
 
