@@ -111,6 +111,7 @@ class Writer:
     self._seen: set[int] = set()  # hashes of the keys that were added
     self._shapes: set[tuple[Any, ...]] = set()  # of samples that the library has accepted
     self._labels: dict[str | int, bytes] = {}
+    self._kinds: dict[bool, bytes] = {}  # whether a label is a number: the first of each kind
     self._added = self._unsafe = self._flushed = 0  # samples; bytes since the last flush, of which there were so many
     self._refused: list[tuple[str, OptionError | ExistsError]] = []  # samples of batches, by their keys as shown
     self._sending: Sending | None = None
@@ -136,8 +137,8 @@ class Writer:
           quality: int | None = None, **fields: Any) -> None:
     """Adds a sample: its key, its image, its label (None: none), and further fields by their names.
 
-    `label`: the name of its class, or a number up to 999999. Classes are numbered in the order of their names; if all are whole
-    numbers up to 999999, these are the labels.
+    `label`: the name of its class, or a number up to 999999; not the one after the other. Classes are numbered in the order of their
+    names; if all are whole numbers up to 999999, these are the labels.
 
     `image`: the bytes of an encoded image, or an array, with `encode` "jpeg" or "png": uint8 [h, w], [h, w, 1] or [h, w, 3]
     (PNG also with 2 or 4 channels, and uint16). Fields: bytes as they are, text as UTF-8, dicts, lists and numbers as JSON,
@@ -229,7 +230,7 @@ class Writer:
     if len(hashes) < len(texts) or not hashes.isdisjoint(self._seen):
       return False
     try:
-      encoded_labels = {label: b"" if label is None else self._label(label) for label in {*labels}}
+      encoded_labels = {label: b"" if label is None else self._label(label) for label in dict.fromkeys(labels)}
     except OptionError:
       return False
     images, labels = list(images), list(labels)  # whose slices are by position
@@ -254,6 +255,7 @@ class Writer:
 
   def _label(self, label: str | int) -> bytes:
     text = given.label(label)
+    given.one_kind(self._kinds, text, not isinstance(label, (str, bytes)))
     if type(label) in _CACHED:
       self._labels[label] = text
     return text
@@ -461,7 +463,7 @@ class Writer:
     refused, self._refused = self._refused, []
     first = refused[0][1]
     lines = [f"{key}: {error}" if n < _MOST_EXPLAINED else key for n, (key, error) in enumerate(refused)]
-    first.args = ("\n  ".join([f"{len(refused)} samples were refused, and left out:", *lines]),)
+    first.args = ("\n  ".join([f"{len(refused)} {'sample was' if len(refused) == 1 else 'samples were'} refused, and left out:", *lines]),)
     raise first
 
   def _parts(self) -> str:

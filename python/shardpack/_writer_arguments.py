@@ -95,3 +95,15 @@ def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str
 
 def shown(text: bytes) -> str:
   return decoded(text).encode("utf-8", "replace").decode()
+
+
+def one_kind(first: dict[bool, bytes], text: bytes, is_number: bool) -> None:
+  """Beside a name numbers would be names too, and numbered anew. `first`: of each kind, by whether it is a number, the first label."""
+  if not is_number and text.isdigit() and text == b"%d" % int(text):
+    return  # "7" goes with both
+  if is_number not in first:
+    if (not is_number) in first:
+      number, name = (text, first[False]) if is_number else (first[True], text)
+      raise OptionError(f"label must be a number in all samples or a name in all: {decoded(name)!r} is a name and {decoded(number)} a number, "
+                        "which would be a name too, and numbered in the order of their names")
+    first[is_number] = text

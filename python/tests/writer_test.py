@@ -264,7 +264,7 @@ class WriterTest(unittest.TestCase):
     with shardpack.Writer(WORK / "wrong-columns") as writer:
       with self.assertRaisesRegex(shardpack.OptionError, "labels has 1 entries, and keys 2"):
         writer.add_many(["a", "b"], [image(0), image(1)], labels=["cat"])
-      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)1 samples were refused.*b/\.\./c"):
+      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)1 sample was refused.*b/\.\./c"):
         writer.add_many(["a", "b/../c", "c"], [image(0), image(1), image(2)])
       with self.assertRaises(shardpack.ExistsError):
         writer.add_many(["d", "a", "e"], [image(3), image(4), image(5)])
@@ -524,6 +524,21 @@ class WriterTest(unittest.TestCase):
     found = held(self.out)
     self.assertEqual(set(found), keys)
     self.assertEqual({label for label, _ in found.values()}, {os.fsdecode(b"caf\xe9")})
+
+  def test_numbers_beside_names_are_refused(self):
+    """They would be names, and 7 not label 7."""
+    for number, labels in enumerate(((7, "cat"), ("cat", numpy.int64(7)), ("07", 7))):
+      out, refused = WORK / f"mixed-{number}", "label must be a number in all samples or a name in all: '(cat|07)' is .* and 7 a number"
+      with self.subTest(labels=labels), shardpack.Writer(out) as writer:
+        writer.add("a", image(0), labels[0])
+        writer.add("b", image(1), "8")
+        with self.assertRaisesRegex(shardpack.OptionError, refused):
+          writer.add("c", image(2), labels[1])
+        with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*" + refused):
+          writer.add_many(["d", "e"], [image(3), image(4)], [labels[1], labels[0]])
+      self.assertEqual(sorted(held(out)), ["a", "b", "e"])
+    with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*\n  b: label"), shardpack.Writer(self.out) as writer:
+      writer.add_many(["a", "b"], [image(0), image(1)], [7, "cat"])  # the first one counts, whatever its hash
 
   def test_numbers_are_labels(self):
     with shardpack.Writer(self.out) as writer:
