@@ -11,6 +11,13 @@ constexpr int kMaxShift = 21;
 // One less than the 16-bit maximum, because rounding carries a remainder to the next weight.
 constexpr double kLargest = 32766;
 
+// std::floor of numbers with 31 bits, which is a call of the C library where the compiler may not
+// use SSE 4.1.
+double Floor(double number) {
+  const auto whole = static_cast<double>(static_cast<int32_t>(number));
+  return whole > number ? whole - 1 : whole;
+}
+
 // Rounds each weight and carries the remainder to the next, so that the sum stays exact.
 void Quantize(const double* exact, uint32_t count, double one, int16_t* weights) {
   double rest = 0;
@@ -18,7 +25,7 @@ void Quantize(const double* exact, uint32_t count, double one, int16_t* weights)
     // Zero weights stay zero; after the last nonzero one there is nothing left to round.
     if (exact[k] == 0) continue;
     const double wanted = exact[k] * one + rest;
-    const double rounded = std::floor(wanted + 0.5);
+    const double rounded = Floor(wanted + 0.5);
     weights[k] = static_cast<int16_t>(rounded);
     rest = wanted - rounded;
   }
@@ -32,8 +39,8 @@ void QuantizeFine(const double* exact, uint32_t count, double one, int16_t* weig
   for (uint32_t k = 0; k < count; ++k) {
     if (exact[k] == 0) continue;
     const double wanted = exact[k] * one * kParts + rest;
-    const double rounded = std::floor(wanted + 0.5);
-    const double coarse = std::floor(rounded / kParts + 0.5);
+    const double rounded = Floor(wanted + 0.5);
+    const double coarse = Floor(rounded / kParts + 0.5);
     weights[k] = static_cast<int16_t>(coarse);
     fine[k] = static_cast<int16_t>(rounded - coarse * kParts);
     rest = wanted - rounded;
