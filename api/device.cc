@@ -155,7 +155,8 @@ absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_dev
   ASSIGN_OR_RETURN(const DeviceOptions options, DeviceOptionsOf(known, plan.options));
   auto common = std::make_shared<const BatchesOnDevice>(
       BatchesOnDevice{*plan.device, plan.options.fields, LayoutOf(options, plan.options)});
-  ASSIGN_OR_RETURN(const Cursor start, host->cursor());
+  ASSIGN_OR_RETURN(const Cursor start,
+                   options.decode ? host->CursorOf(options.decode->augment) : host->cursor());
   // Of two threads that come here, one gets the parts.
   ASSIGN_OR_RETURN(HostLoaderParts taken, host->TakeParts());
   RETURN_IF_ERROR((*state)->Take("a loader on a device"));

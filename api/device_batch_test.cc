@@ -239,6 +239,29 @@ TEST_F(DeviceTest, ADeviceAugmentsWhatItDecodes) {
     ASSERT_EQ(static_cast<uint8_t>(inverted[i]), 255 - static_cast<uint8_t>(plain[i]));
   EXPECT_FALSE(pixels_of("elastic") == plain);
 
+  // A cursor knows the plan, and a loader that cannot go on from it is not taken over.
+  how.augment = "invert";
+  shardpack_loader* const first = OpenOnDevice(&how);
+  char* cursor = nullptr;
+  EXPECT_EQ(shardpack_loader_cursor(first, &cursor, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(std::string(cursor).rfind("shardpack-cursor:2:", 0), 0u) << cursor;
+  shardpack_loader_release(first);
+  options_.cursor = cursor;
+  shardpack_loader_release(OpenOnDevice(&how));
+  how.augment = "hue(.1)";
+  shardpack_loader *const host = OpenHost(device_), *other = nullptr;
+  EXPECT_EQ(shardpack_loader_to_device(host, device_, &how, &other, said_.into()),
+            SHARDPACK_INVALID);
+  EXPECT_THAT(said_.text(), ::testing::HasSubstr("another augmentation"));
+  how.augment = "invert";
+  EXPECT_EQ(shardpack_loader_to_device(host, device_, &how, &other, said_.into()), SHARDPACK_OK)
+      << said_.text();
+  shardpack_loader_release(other);
+  shardpack_loader_release(host);
+  shardpack_text_free(cursor);
+  options_.cursor = nullptr;
+
+  how.augment = "elastic";
   how.augment_on_device_only = 1;
   shardpack_loader* const loader = OpenOnDevice(&how);
   EXPECT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_UNSUPPORTED);

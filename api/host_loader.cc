@@ -130,6 +130,12 @@ absl::StatusOr<Cursor> HostLoader::cursor() const {
   return parts->loader.cursor();
 }
 
+absl::StatusOr<Cursor> HostLoader::CursorOf(const AugmentPlan& plan) const {
+  const Borrowed parts(*this, /*for_next=*/false);
+  RETURN_IF_ERROR(parts.status());
+  return parts->loader.CursorOf(plan);
+}
+
 absl::StatusOr<std::string> HostLoader::StatsJson() const {
   const Borrowed parts(*this, /*for_next=*/false);
   RETURN_IF_ERROR(parts.status());

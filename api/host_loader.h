@@ -73,6 +73,8 @@ class HostLoader final : public AnyLoader {
   void Stop() override;
 
   const HostLoaderPlan& plan() const { return plan_; }
+  // As Loader::CursorOf.
+  absl::StatusOr<Cursor> CursorOf(const AugmentPlan& plan) const;
   // Waits for calls that other threads are in; FailedPrecondition if one of them is Next.
   absl::StatusOr<HostLoaderParts> TakeParts();
 

@@ -66,9 +66,27 @@ absl::Status SetPixels(const PixelBatch& pixels, const DeviceOptions& options, B
   return absl::OkStatus();
 }
 
+// Batches on a device have pixels of one view, one label a sample, and fields as they are stored.
+absl::Status CheckFits(const HostBatch& batch) {
+  const auto refused = [](const std::string& what) {
+    return absl::UnimplementedError(absl::StrCat(
+        what, " not copied to a device: use the batches of the Loader, or leave that out"));
+  };
+  if (batch.pixels() != nullptr && batch.pixels()->views > 1)
+    return refused(absl::StrCat("the ", batch.pixels()->views, " views of a sample are"));
+  if (batch.mixed() != nullptr) return refused("mixed samples, with their soft labels, are");
+  std::optional<size_t> field;
+  if (!batch.masks().empty()) field = batch.masks()[0].field;
+  if (!batch.decoded_fields().empty()) field = batch.decoded_fields()[0].field;
+  if (!field) return absl::OkStatus();
+  return refused(absl::StrCat("what is decoded of the field ",
+                              EscapeForTerminal(batch.field_name(*field)), " is"));
+}
+
 }  // namespace
 
 absl::StatusOr<BatchShape> BatchShape::Of(const HostBatch& batch, const DeviceOptions& options) {
+  RETURN_IF_ERROR(CheckFits(batch));
   BatchShape shape;
   shape.slots = static_cast<uint32_t>(batch.size());
   if (options.decode) {

@@ -241,10 +241,11 @@ class DecodeOnCpu final : public DecodeRoute {
                      std::vector<UploadCopy>& copies) override {
     if (decode_.augment.empty()) return StagePreprocessed(samples_, buffer, payload, copies);
     const std::vector<std::optional<SampleIdentity>> identities = Identities(buffer.info);
-    return StagePreprocessed(
-        samples_, buffer, payload, copies, [&](const PreprocessLaunch& launch, int threads) {
-          return PreprocessAugmented(launch, decode_.augment, identities, threads);
-        });
+    return StagePreprocessed(samples_, buffer, payload, copies,
+                             [&](const PreprocessLaunch& launch, int threads) {
+                               return PreprocessAugmented(launch, decode_.augment, identities,
+                                                          context_.describe, threads);
+                             });
   }
   absl::StatusOr<Stream> Launch(DeviceBuffer&, Event) override {
     RETURN_IF_ERROR(decoder_->Done(DecodeStream()));
@@ -281,6 +282,10 @@ absl::Status DecodeOnDevice::Settle(DeviceBuffer& buffer, std::vector<BadSample>
     return std::find(again.begin(), again.end(), copy.second) != again.end();
   };
   copies.erase(std::remove_if(copies.begin(), copies.end(), std::not_fn(is_new)), copies.end());
+  // Slots with the pixels of one that is bad after all cannot stand in for it.
+  for (const auto& [slot, other] : copies) {
+    if (!why_bad_[other].ok()) why_bad_[slot] = why_bad_[other];
+  }
   // First what they are copied from.
   for (const size_t slot : again) {
     if (why_bad_[slot].ok()) continue;

@@ -174,6 +174,7 @@ DeviceProgram DeviceProgramOf(const SampleProgram& program, size_t rounds, uint3
 
 absl::Status PreprocessAugmented(const PreprocessLaunch& launch, const AugmentPlan& plan,
                                  std::span<const std::optional<SampleIdentity>> samples,
+                                 const std::function<std::string(uint64_t id)>& describe,
                                  int threads) {
   const uint32_t width = launch.out_width, height = launch.out_height;
   const size_t row_bytes = size_t{width} * launch.channels;
@@ -206,6 +207,10 @@ absl::Status PreprocessAugmented(const PreprocessLaunch& launch, const AugmentPl
       if (done.ok() && !plain) {
         plan.Draw(*samples[i], width, height, program);
         done = runner.Apply(program, {levels.data(), width, height, launch.channels, row_bytes});
+        if (!done.ok()) {
+          done = absl::Status(done.code(), absl::StrCat(describe(samples[i]->id), ": ",
+                                                        std::string(done.message())));
+        }
         for (uint32_t y = 0; done.ok() && y < height; ++y)
           launch.output.PutRow(levels.data() + y * row_bytes, y, width, height, out);
       }

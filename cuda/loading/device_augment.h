@@ -3,7 +3,7 @@
 //
 //   if (const std::string why = WhyNotOnDevice(plan); !why.empty()) ...   // "contrast"
 //   DeviceProgram program = DeviceProgramOf(drawn, RoundsOf(plan), 224, 224);   // of what it drew
-//   absl::Status done = PreprocessAugmented(launch, plan, samples, threads);   // host memory
+//   absl::Status done = PreprocessAugmented(launch, plan, samples, describe, threads);   // on the CPU
 //
 // Done within that launch: brightness, posterize, solarize, invert, gamma, saturation, hue,
 // grayscale and erase, as far as a program has room (PixelProgram). In rounds after it
@@ -18,6 +18,8 @@
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_AUGMENT_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_AUGMENT_H_
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,9 +51,11 @@ struct DeviceProgram {
 DeviceProgram DeviceProgramOf(const SampleProgram& program, size_t rounds, uint32_t width,
                               uint32_t height);
 
-// As PreprocessByThreads, with what the plan draws for each sample; nullopt is padding.
+// As PreprocessByThreads, with what the plan draws for each sample; nullopt is padding. The error
+// of a sample, of an operation of a user say, begins with `describe` of its id.
 absl::Status PreprocessAugmented(const PreprocessLaunch& launch, const AugmentPlan& plan,
                                  std::span<const std::optional<SampleIdentity>> samples,
+                                 const std::function<std::string(uint64_t id)>& describe,
                                  int threads);
 
 }  // namespace shardpack

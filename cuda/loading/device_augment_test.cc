@@ -273,6 +273,95 @@ TEST(DeviceAugment, AsALoaderAugments) {
   ExpectClose(RunEpochs(fake, data, options).batches, data.Expected(host));
 }
 
+// A run goes on with the plan that it began with, wherever its images are decoded, or says that it
+// cannot.
+TEST(DeviceAugment, CursorsHaveThePlan) {
+  const LoaderFixture data(TestName(), {.samples = 24});
+  FakeDevice fake;
+  PinnedMemory memory(fake, {.log = nullptr});
+  const auto open = [&](const char* plan, std::optional<Cursor> cursor, bool other = false) {
+    LoaderOptions encoded = Encoded(data, 2);
+    encoded.other_augment = other;
+    return DeviceLoader::Open(data.Open(memory, encoded, cursor), Augmenting(data, nullptr, plan),
+                              fake);
+  };
+  const auto next = [&](absl::StatusOr<DeviceLoader>& loader) {
+    auto batch = loader->Next();
+    EXPECT_TRUE(batch.ok() && batch->has_value() && (*batch)->Synchronize().ok());
+    const DeviceTensor& pixels = *(*batch)->pixels();
+    std::string got(pixels.bytes(), 0);
+    EXPECT_TRUE(fake.CopyToHost(got.data(), pixels.data, got.size(), nullptr).ok());
+    return got;
+  };
+  auto unbroken = open(kUsual, std::nullopt);
+  ASSERT_TRUE(unbroken.ok()) << unbroken.status();
+  LoaderOptions by_host = data.Options();
+  by_host.augment = PlanOf(kUsual);
+  EXPECT_EQ(unbroken->cursor(), data.Open(memory, by_host).cursor()) << "as if the Loader did it";
+  next(unbroken);
+  const Cursor cursor = unbroken->cursor();
+  EXPECT_EQ(cursor.version, 2u);
+  EXPECT_THAT(unbroken->stats().host.augmentation, HasSubstr("rand_augment"));
+
+  auto resumed = open(kUsual, cursor);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->cursor(), cursor);
+  EXPECT_TRUE(next(resumed) == next(unbroken));
+  for (const char* const plan : {"augment/1", "invert"}) {
+    const absl::Status refused = open(plan, cursor).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("another augmentation"));
+    auto other = open(plan, cursor, true);
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_EQ(other->cursor().step, 1u);
+    EXPECT_NE(other->cursor().augment, cursor.augment);
+  }
+  const Cursor plain = open("augment/1", std::nullopt)->cursor();
+  EXPECT_EQ(plain.version, 1u);
+  EXPECT_FALSE(open("invert", plain).ok());
+  EXPECT_TRUE(open("augment/1", plain).ok());
+}
+
+// The CPU does it, and the sample at which it fails is named.
+TEST(DeviceAugment, AnOperationOfAUserThatFailsNamesItsSample) {
+  const LoaderFixture data(TestName(), {.samples = 24});
+  FakeDevice fake;
+  FakeNvjpeg nvjpeg({}, &fake);
+  DeviceOptions options = Augmenting(data, &nvjpeg.functions(), "own(mine)");
+  ASSERT_TRUE(options.decode->augment
+                  .Add({.name = "mine",
+                        .run =
+                            [](const EditablePixels&, const SampleIdentity& sample, uint64_t) {
+                              return sample.id == 13 ? absl::DataLossError("no luck")
+                                                     : absl::OkStatus();
+                            }})
+                  .ok());
+  const Outcome got = RunEpochs(fake, data, options);
+  ASSERT_EQ(got.errors.size(), 1u);
+  EXPECT_TRUE(absl::IsDataLoss(got.errors[0])) << got.errors[0];
+  EXPECT_THAT(std::string(got.errors[0].message()),
+              ::testing::AllOf(HasSubstr(" record "), HasSubstr("own(mine): no luck")));
+}
+
+// Nobody takes the batches of a Loader that goes on from an augmented run, unless he augments.
+TEST(DeviceAugment, ALoaderOfEncodedImagesKeepsTheCursorOfAnAugmentedRun) {
+  const LoaderFixture data(TestName(), {.samples = 24});
+  PageableMemory memory;
+  LoaderOptions by_host = data.Options(2);
+  by_host.augment = PlanOf(kUsual);
+  const Cursor cursor = data.Open(memory, by_host).cursor();
+  Loader loader = data.Open(memory, Encoded(data, 2), cursor);
+  EXPECT_EQ(loader.cursor(), cursor);
+  EXPECT_THAT(std::string(loader.Next().status().message()), HasSubstr("another augmentation"));
+  EXPECT_FALSE(loader.SetAugmentation(PlanOf("invert")).ok());
+  EXPECT_FALSE(loader.CursorOf(AugmentPlan()).ok());
+  EXPECT_EQ(*loader.CursorOf(PlanOf(kUsual)), cursor);
+  EXPECT_TRUE(loader.SetAugmentation(PlanOf(kUsual)).ok());
+  EXPECT_EQ(loader.cursor(), cursor);
+  EXPECT_TRUE(loader.Next().ok());
+  EXPECT_FALSE(data.Open(memory, by_host, cursor).SetAugmentation(PlanOf(kUsual)).ok());
+}
+
 TEST(DeviceAugment, WhatADeviceCannotDoIsDoneByTheCpuAndSaid) {
   const LoaderFixture data(TestName(), {.samples = 24});
   const char* const plan = "contrast(1.4) elastic hue(.2)";

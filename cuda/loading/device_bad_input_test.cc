@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -145,6 +146,33 @@ TEST(DeviceBadInput, LittleMemoryIsLeft) {
   auto loader = DeviceLoader::Open(data.Open(memory, encoded), options, fake);
   ASSERT_TRUE(loader.ok()) << loader.status();
   EXPECT_TRUE((*loader->Next()).has_value());
+}
+
+// What a batch on a device has no place for is refused, and neither dropped nor written beyond the
+// end of a buffer.
+TEST(DeviceBadInput, WhatBatchesOnADeviceDoNotHave) {
+  const LoaderFixture data(TestName(), {.objects = true});
+  for (const bool preprocess : {false, true}) {
+    const auto refusal = [&](const std::function<void(LoaderOptions&)>& change) {
+      FakeDevice fake;
+      PinnedMemory memory(fake, {.log = nullptr});
+      LoaderOptions options = data.Options();
+      change(options);
+      DeviceOptions device{.log = nullptr};
+      if (preprocess) device.preprocess.emplace();
+      return DeviceLoader::Open(data.Open(memory, options), device, fake).status().ToString();
+    };
+    EXPECT_THAT(refusal([](LoaderOptions& o) { o.views = 2; }),
+                AllOf(HasSubstr("UNIMPLEMENTED"), HasSubstr("2 views")));
+    EXPECT_THAT(
+        refusal([](LoaderOptions& o) { o.mix = MixOptions{.mixup_alpha = 1, .classes = 1000}; }),
+        AllOf(HasSubstr("UNIMPLEMENTED"), HasSubstr("mixed samples")));
+    for (const FieldAs as : {FieldAs::kCoco, FieldAs::kCocoLabels}) {
+      EXPECT_THAT(
+          refusal([&](LoaderOptions& o) { o.decode_fields = {{.field = "json", .as = as}}; }),
+          AllOf(HasSubstr("UNIMPLEMENTED"), HasSubstr("the field json")));
+    }
+  }
 }
 
 // Two loaders of one process, as for training and validation: each gives its own batches.

@@ -20,6 +20,10 @@ constexpr size_t kUploads = 2;
 
 absl::Status DeviceLoader::Core::Open(const Interrupted& interrupted) {
   if (!InOwnProcess()) return absl::FailedPreconditionError("opened across a fork");
+  if (options_.decode) {
+    RETURN_IF_ERROR(loader_.SetAugmentation(options_.decode->augment));
+    cursor_ = loader_.cursor();
+  }
   first_ = TakeFromLoader(interrupted);
   if (!first_->batch.ok()) return first_->batch.status();
   if (!first_->batch->has_value()) return absl::OkStatus();

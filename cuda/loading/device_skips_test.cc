@@ -119,6 +119,37 @@ TEST(DeviceSkips, SkippedImagesThatAreBadAreSubstituted) {
   }
 }
 
+// An image that stood in for another one turns out to be bad when no other is left: not even those
+// that it stands in for.
+TEST(DeviceSkips, TheLastImageOfABatchMayBeBadToo) {
+  const LoaderFixture data(TestName(),
+                           {.samples = 6, .batch = 3, .cut = {0, 1, 2, 3}, .ended = {4}});
+  bool met = false;
+  for (uint64_t epoch = 0; epoch < 20 && !met; ++epoch) {
+    std::vector<uint64_t> first(3);
+    data.order().Ids(epoch, 0, 0, first);
+    const std::set<uint64_t> ids(first.begin(), first.end());
+    met = !ids.contains(5) && ids.contains(4);
+    if (!met) continue;
+    FakeDevice fake({.max_delay_us = 200});
+    FakeNvjpeg nvjpeg({}, &fake);
+    DeviceOptions options = Decoding(data, &nvjpeg.functions());
+    options.bad_images = {.policy = BadSamples::kSubstitute, .most = 100};
+    PinnedMemory memory(fake, {.log = nullptr});
+    auto loader =
+        DeviceLoader::Open(data.Open(memory, Encoded(data, epoch + 1),
+                                     MakeCursor(data.dataset().identity(), data.order(), epoch, 0)),
+                           options, fake);
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    const auto batch = loader->Next();
+    ASSERT_FALSE(batch.ok()) << ::testing::PrintToString((*batch)->info().ids);
+    EXPECT_TRUE(absl::IsDataLoss(batch.status())) << batch.status();
+    EXPECT_THAT(std::string(batch.status().message()),
+                HasSubstr("no image of a batch can be decoded"));
+  }
+  EXPECT_TRUE(met);
+}
+
 // The last batch is not kept back until there is memory for the next one.
 TEST(DeviceSkips, ABatchComesThoughTheConsumerHoldsAllOthers) {
   const LoaderFixture data(TestName(), {.samples = 40});

@@ -5,8 +5,7 @@
 //   DlpackManagedTensorVersioned* managed = ExportVersioned(*batch->pixels(), batch);
 //
 // The structures are those of DLPack 1.1, include/dlpack/dlpack.h of github.com/dmlc/dlpack (Apache
-// License 2.0), of which these are our own definitions; the names of Python's capsules are those of
-// its python_spec.
+// License 2.0), of which these are our own definitions.
 //
 // Lifetime: an export shares the owner until its consumer calls its deleter, once; the last share
 // of a DeviceBatch releases it, on the stream of its last WaitOn.
@@ -31,7 +30,7 @@ struct DlpackVersion {
 
 inline constexpr DlpackVersion kDlpackVersion = {1, 1};
 
-enum DlpackDeviceType : int32_t { kDlpackCpu = 1, kDlpackCuda = 2, kDlpackCudaHost = 3 };
+enum DlpackDeviceType : int32_t { kDlpackCpu = 1, kDlpackCuda = 2 };
 
 struct DlpackDevice {
   DlpackDeviceType type;
@@ -67,7 +66,7 @@ struct DlpackManagedTensor {
   void (*deleter)(DlpackManagedTensor* self);
 };
 
-inline constexpr uint64_t kDlpackReadOnly = 1, kDlpackIsCopied = 2;
+inline constexpr uint64_t kDlpackReadOnly = 1;
 
 struct DlpackManagedTensorVersioned {
   DlpackVersion version;
@@ -79,11 +78,6 @@ struct DlpackManagedTensorVersioned {
 
 static_assert(sizeof(DlpackTensor) == 48 && sizeof(DlpackManagedTensor) == 64 &&
               sizeof(DlpackManagedTensorVersioned) == 80);
-
-// Names of capsules, before and after a consumer has taken the tensor.
-inline constexpr char kDlpackCapsule[] = "dltensor", kDlpackUsedCapsule[] = "used_dltensor",
-                      kDlpackVersionedCapsule[] = "dltensor_versioned",
-                      kDlpackUsedVersionedCapsule[] = "used_dltensor_versioned";
 
 // For __dlpack_device__.
 DlpackDevice DlpackDeviceOf(const DeviceTensor& tensor);

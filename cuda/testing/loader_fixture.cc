@@ -75,11 +75,15 @@ LoaderFixture::LoaderFixture(const std::string& name, const LoaderFixtureOptions
   for (uint32_t i = 0; options.jpegs && i < made.samples.size(); ++i) {
     Image jpeg = MakeJpeg(i, options);
     made.samples[i].info = Probe(jpeg).info;
-    if (std::count(options.cut.begin(), options.cut.end(), i) > 0) {
+    const bool ended = std::count(options.ended.begin(), options.ended.end(), i) > 0;
+    if (ended || std::count(options.cut.begin(), options.cut.end(), i) > 0) {
       jpeg.resize(jpeg.size() / 2);
-      if (options.cut_with_end) jpeg.insert(jpeg.end(), {0xFF, 0xD9});
+      if (ended || options.cut_with_end) jpeg.insert(jpeg.end(), {0xFF, 0xD9});
     }
     made.samples[i].image.assign(jpeg.begin(), jpeg.end());
+  }
+  for (testing::TestSample& sample : made.samples) {
+    if (options.objects) sample.more_fields.emplace_back("json", "[]");
   }
   samples_ = made.samples;
   testing::WriteTestDataset(folder_, testing::ToyFormat(), made);

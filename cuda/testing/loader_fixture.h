@@ -32,7 +32,9 @@ struct LoaderFixtureOptions {
   uint32_t spread = 7;                // the widths of JPEGs differ by less
   std::vector<size_t> cut = {};       // numbers of JPEGs that end in the middle
   bool cut_with_end = false;          // as if nothing was missing
+  std::vector<size_t> ended = {};     // numbers of JPEGs cut so, beside `cut`
   std::vector<size_t> flipped = {};   // numbers of samples with another byte than was hashed
+  bool objects = false;               // a field "json" of each: COCO's, no objects
 };
 
 // A batch as the host has it; an end of an epoch has no ids.

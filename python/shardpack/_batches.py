@@ -54,6 +54,8 @@ class Batches:
   _functions: tuple[Callable[[Any, Any], object], ...] = ()  # Augment.batch
   _seed = 0  # of augmentation
   _other_augment = False  # whether it goes on from a run that augmented in another way
+  _augments_later = False  # on a device, whose loader then checks that
+  _resumed: Optional[_resume.Saved] = None  # and from where
 
   def __init__(self, handle: Handle, dataset: Dataset, order: Order, rank: int, world_size: int, epochs: int, look: Look,
                resume_on_iter: bool = True) -> None:
@@ -279,7 +281,9 @@ class Batches:
     _resume.check_dataset(saved, self._dataset.identity.partition(":")[2])
     _resume.check_order(saved, self._order, strict)
     place = _resume.where(saved, self._order)
-    if not self._other_augment:
+    if self._augments_later:
+      self._resumed = saved
+    elif not self._other_augment:
       _resume.check_augment(saved, self._cursor(), self._augmentation())
     with self._mine():
       self._refuse_in_handler()

@@ -65,7 +65,8 @@ class Decode:
   def _refuse_off_host(self) -> None:
     """Where a device crops."""
     if self._augment is not None or self._views > 1:
-      raise OptionError("augment and views belong to a Loader's own decoding, on the host: give the Decode to the Loader")
+      raise OptionError("a resident set does not augment, and has no views: give the Decode to a DeviceLoader (decode_on='device' of load), "
+                        "which augments, or to a Loader, which does both")
 
   def _augment_of_device(self) -> Optional[bytes]:
     """The plan, where a device decodes."""

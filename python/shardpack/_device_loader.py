@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Iterator, Optional, Sequence, Union
 
-from . import _c
+from . import _c, _resume
 from ._batch import BatchFacts, Look
 from ._batches import Batches, end_loader
 from ._dataset import Dataset
@@ -133,7 +133,7 @@ class DeviceLoader(BatchesOnDevice):
   decode_by, with decode: 'device' (engines what they take, nvJPEG's hybrid decoder or the CPU the rest), 'hybrid' or 'cpu'; or 'auto':
   each of these decodes three of the first batches, then the fastest all others, and stats()['decode_choice'] says which and why.
   The Decode's augment is applied where it is decoded: what a device cannot do (stats()['why_fallback'] names it, with a warning) the
-  CPU does, with all decoding. A cursor does not have that plan.
+  CPU does, with all decoding. A cursor knows that plan: with another one it is an error, unless the Loader has other_augment.
   share_decoding: threads of the CPU take images of the engines, so that both end together. With 'auto' and with share_decoding runs
   no longer repeat bit for bit: decoders differ by a few levels, and which one takes an image depends on time.
   channels_last: images are shown as [n, channels, height, width] but lie in memory as nhwc, as torch.channels_last.
@@ -189,14 +189,19 @@ class DeviceLoader(BatchesOnDevice):
     taken = loader._take()
     try:
       handle = self._over(taken)
-    except BaseException:
+    except BaseException as refused:
       loader._give_back(taken)
+      if loader._resumed and "with another augmentation" in str(refused):
+        plan = str(decode._augment or "none") if decode else "none"
+        raise _resume.of_other_augment(loader._resumed, plan, f"{plan} views 1") from None
       raise
 
     super().__init__(handle, loader._dataset, loader._order, loader._rank, loader._world_size, loader._epochs,
                      loader._look._replace(to=to, channels_last=channels_last), loader._resume_on_iter)
-    self._rest, self._bad = loader._rest, loader._bad
+    self._rest, self._bad, self._other_augment = loader._rest, loader._bad, loader._other_augment
     waited(library.loader_opened, handle)
+    if loader._resumed and not self._other_augment:  # also where the library saw no cursor, but the place
+      _resume.check_augment(loader._resumed, self._cursor(), self._augmentation())
     stats = self.stats()
     if stats["fallbacks"]:
       import warnings  # pylint: disable=import-outside-toplevel

@@ -115,6 +115,7 @@ class Loader(Batches):
     look = Look(dataset, to, flag(cut, "cut"), tuple(more.maps), warps=warps)
     state, given = (cursor, None) if isinstance(cursor, Mapping) else (None, cursor_text(cursor))
     text = None if given is None else decoded(given)
+    self._augments_later = device is not None and decode is None
     try:
       handle = self._opened(order, whole(epochs, "epochs"), None, text)
     except OptionError as refused:
@@ -125,6 +126,8 @@ class Loader(Batches):
       self._move(epoch, step)
     if state is not None:
       self.load_state_dict(state)
+    elif text is not None:
+      self._resumed = _resume.read(text)
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
     self._options.cursor, self._options.epochs = None if cursor is None else c_text(cursor, "cursor"), epochs

@@ -86,12 +86,16 @@ def check_dataset(saved: Saved, identity: str) -> None:
 def check_augment(saved: Saved, own: str, augmentation: str) -> None:
   """own: the loader's cursor; augmentation: its text."""
   now = read(own).augment
-  if saved.augment == now:
-    return
-  difference = ("augmentation", saved.augment or "none", now or "none")
+  if saved.augment != now:
+    raise of_other_augment(saved, now or "none", augmentation)
+
+
+def of_other_augment(saved: Saved, now: str, augmentation: str) -> CursorError:
+  """now: in place of the text, where one of the two is not known."""
+  difference = ("augmentation", saved.augment or "none", now)
   if saved.augmentation and augmentation:
     difference = _first_difference(_parts(saved.augmentation), _parts(augmentation))
-  raise error([difference], "; with other_augment=True a loader resumes all the same")
+  return error([difference], "; with other_augment=True a loader resumes all the same")
 
 
 def _parts(augmentation: str) -> list[str]:

@@ -320,6 +320,30 @@ class LoaderTest(unittest.TestCase):
     with self.assertRaisesRegex(shardpack.OptionError, "give the Decode to the Loader"):
       load(augment=own, device="cpu", decode_on="device")
 
+  def test_devices_go_on_with_their_plan_alone(self):
+    on_device = {"device": "cpu", "decode_on": "device"}
+    loader = load(augment="invert solarize(90)", **on_device)
+    next(loader)
+    state, cursor = loader.state_dict(), loader.cursor
+    self.assertEqual(state["augmentation"], "augment/1 invert solarize(threshold=90) views 1")
+    expected = numpy.from_dlpack(next(loader).images).copy()
+    for place in (state, cursor):
+      resumed = load(augment="invert solarize(90)", cursor=place, **on_device)
+      self.assertEqual(resumed.cursor, cursor)
+      numpy.testing.assert_array_equal(numpy.from_dlpack(next(resumed).images), expected)
+    resumed.load_state_dict(state)
+    numpy.testing.assert_array_equal(numpy.from_dlpack(next(resumed).images), expected)
+    for place, says in ((state, r"step 2 of the augmentation was solarize\(threshold=90\), and is hue"), (cursor, "augmentation was [0-9a-f]{8}")):
+      with self.assertRaisesRegex(shardpack.CursorError, says):
+        load(augment="invert hue(.1)", cursor=place, **on_device)
+      with self.assertRaisesRegex(shardpack.CursorError, "augmentation"):
+        load(cursor=place, **on_device)
+      next(load(augment="invert hue(.1)", cursor=place, other_augment=True, **on_device))
+    other = load(augment="invert hue(.1)", **on_device)
+    with self.assertRaisesRegex(shardpack.CursorError, "step 2 of the augmentation"):
+      other.load_state_dict(state)
+    self.assertNotEqual(other.cursor, cursor)
+
   def test_devices_copy_what_the_host_augments(self):
     on_device = load(augment="invert", device="cpu")
     numpy.testing.assert_array_equal(numpy.from_dlpack(next(on_device).images), next(load(augment="invert")).pixels)

@@ -82,10 +82,11 @@ absl::Status CheckPixelOptions(const LoaderOptions& options, uint32_t global_bat
 }
 
 // What decides pixels beside the seed; empty if nothing is augmented.
-std::string AugmentFacts(const LoaderOptions& options) {
-  if (options.augment.empty() && !options.mix && options.views == 1) return {};
-  std::string facts = absl::StrCat(options.augment.Facts(), " views ", options.views);
-  if (options.mix) absl::StrAppend(&facts, " ", options.mix->ToText());
+std::string AugmentFacts(const AugmentPlan& plan, uint32_t views,
+                         const std::optional<MixOptions>& mix) {
+  if (plan.empty() && !mix && views == 1) return {};
+  std::string facts = absl::StrCat(plan.Facts(), " views ", views);
+  if (mix) absl::StrAppend(&facts, " ", mix->ToText());
   return facts;
 }
 
@@ -168,7 +169,7 @@ absl::StatusOr<Loader> Loader::Open(Dataset dataset, Order order, Rank rank, Loa
                                     .memory_bytes = options.memory_bytes,
                                     .map_warm_shards = options.map_warm_shards},
                                    memory));
-  std::string augmentation = AugmentFacts(options);
+  std::string augmentation = AugmentFacts(options.augment, options.views, options.mix);
   const uint32_t augment = DigestOf(augmentation);
   auto core = std::make_unique<Core>(std::move(order), rank, std::move(options), std::move(fetcher),
                                      identity, augment, std::move(decoding));
@@ -195,6 +196,14 @@ absl::StatusOr<std::optional<HostBatch>> Loader::NextWithin(std::chrono::millise
   return core_->NextWithin(most);
 }
 Cursor Loader::cursor() const { return core_->InOwnProcess() ? core_->cursor() : Cursor(); }
+absl::Status Loader::SetAugmentation(const AugmentPlan& plan) {
+  std::string facts = AugmentFacts(plan, 1, std::nullopt);
+  const uint32_t augment = DigestOf(facts);
+  return core_->SetAugmentation(augment, std::move(facts));
+}
+absl::StatusOr<Cursor> Loader::CursorOf(const AugmentPlan& plan) const {
+  return core_->CursorOf(DigestOf(AugmentFacts(plan, 1, std::nullopt)));
+}
 LoaderStats Loader::stats() const { return core_->InOwnProcess() ? core_->stats() : LoaderStats(); }
 std::vector<BadSample> Loader::TakeBadSamples() {
   return core_->InOwnProcess() ? core_->TakeBadSamples() : std::vector<BadSample>();

@@ -90,7 +90,8 @@ struct LoaderOptions {
   // With `decode`: further fields that are read and decoded, into HostBatch::decoded_fields and
   // objects.
   std::vector<FieldDecode> decode_fields = {};
-  // Fills HostBatch::image_infos, for callers that decode batches themselves.
+  // Fills HostBatch::image_infos, for callers that decode batches themselves. Without `decode`,
+  // whether a cursor is of their augmentation is then asked by SetAugmentation.
   bool image_infos = false;
   BadSamples bad_samples = BadSamples::kFail;
   // Substitutions allowed over the loader's lifetime; more are an error.
@@ -112,6 +113,13 @@ class Loader {
   // returns it.
   absl::StatusOr<std::optional<HostBatch>> NextWithin(std::chrono::milliseconds most);
   Cursor cursor() const;
+  // For callers that decode and augment themselves (LoaderOptions::image_infos), before the first
+  // Next: from now on cursors and statistics have this plan. InvalidArgument for the cursor of a
+  // run that augmented otherwise, without LoaderOptions::other_augment: Next is that, too, where
+  // nobody has said that he augments so.
+  absl::Status SetAugmentation(const AugmentPlan& plan);
+  // The cursor that SetAugmentation would give, and its error.
+  absl::StatusOr<Cursor> CursorOf(const AugmentPlan& plan) const;
   LoaderStats stats() const;
   // The bad samples that were substituted in delivered batches, since the last call.
   std::vector<BadSample> TakeBadSamples();

@@ -36,9 +36,14 @@ T TakeFirst(std::deque<T>& queue) {
 absl::Status Loader::Core::Start(const std::optional<Cursor>& cursor) {
   cpu_threads_wait_.store(options_.io_threads <= 0);
   if (cursor) {
-    RETURN_IF_ERROR(
-        CheckCursor(*cursor, dataset_, order_,
-                    options_.other_augment ? std::nullopt : std::optional<uint32_t>(augment_)));
+    std::optional<uint32_t> augment = augment_;
+    if (options_.other_augment) augment = std::nullopt;
+    if (augment && decoding_ == nullptr && options_.image_infos) {
+      augment = std::nullopt;
+      unchecked_augment_ = cursor->augment;
+    }
+    RETURN_IF_ERROR(CheckCursor(*cursor, dataset_, order_, augment));
+    if (unchecked_augment_) augment_ = *unchecked_augment_;
     const bool at_end = cursor->step == order_.steps();  // the start of the next epoch
     epoch_ = plan_epoch_ = cursor->epoch + (at_end ? 1 : 0);
     step_ = plan_step_ = at_end ? 0 : cursor->step;
@@ -401,6 +406,7 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Take(const Wait& wait) {
   RETURN_IF_ERROR(CheckProcess());
   const Clock::time_point start = Clock::now();
   std::unique_lock lock(mutex_);
+  RETURN_IF_ERROR(CheckAugmentation(0));  // nobody has said otherwise
   if (epoch_ended_) {
     epoch_ended_ = false;
     return std::nullopt;
@@ -447,6 +453,31 @@ absl::StatusOr<std::optional<HostBatch>> Loader::Core::Take(const Wait& wait) {
 Cursor Loader::Core::cursor() const {
   const std::lock_guard lock(mutex_);
   return MakeCursor(dataset_, order_, epoch_, step_, augment_);
+}
+
+absl::Status Loader::Core::CheckAugmentation(uint32_t augment) const {
+  if (!unchecked_augment_) return absl::OkStatus();
+  return CheckCursor(MakeCursor(dataset_, order_, epoch_, step_, *unchecked_augment_), dataset_,
+                     order_, augment);
+}
+
+absl::Status Loader::Core::SetAugmentation(uint32_t augment, std::string facts) {
+  RETURN_IF_ERROR(CheckProcess());
+  if (decoding_ != nullptr)
+    return absl::InvalidArgumentError("a loader that decodes augments by its own plan");
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckAugmentation(augment));
+  unchecked_augment_ = std::nullopt;
+  augment_ = augment;
+  delivered_.augmentation = std::move(facts);
+  delivered_.augmented_by_caller = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Cursor> Loader::Core::CursorOf(uint32_t augment) const {
+  const std::lock_guard lock(mutex_);
+  RETURN_IF_ERROR(CheckAugmentation(augment));
+  return MakeCursor(dataset_, order_, epoch_, step_, augment);
 }
 
 LoaderStats Loader::Core::stats() const {

@@ -93,8 +93,8 @@ class Loader::Core {
         options_(std::move(options)),
         fetcher_(std::move(fetcher)),
         dataset_(dataset),
-        augment_(augment),
-        decoding_(std::move(decoding)) {}
+        decoding_(std::move(decoding)),
+        augment_(augment) {}
   ~Core();
 
   // Before Start: for the statistics.
@@ -103,6 +103,8 @@ class Loader::Core {
   absl::StatusOr<std::optional<HostBatch>> Next(const Interrupted& interrupted);
   absl::StatusOr<std::optional<HostBatch>> NextWithin(std::chrono::milliseconds most);
   Cursor cursor() const;
+  absl::Status SetAugmentation(uint32_t augment, std::string facts);
+  absl::StatusOr<Cursor> CursorOf(uint32_t augment) const;
   LoaderStats stats() const;
   std::vector<BadSample> TakeBadSamples();
   std::string Describe(uint64_t id) const { return fetcher_.table().Describe(id); }
@@ -169,6 +171,8 @@ class Loader::Core {
   absl::Status MendBadSamples(Pending& batch);
   absl::Status Substitute(Pending& batch, uint32_t slot, const absl::Status& why);
   absl::Status CheckProcess() const;
+  // Under mutex_: whether this augmentation may go on from where the loader was opened.
+  absl::Status CheckAugmentation(uint32_t augment) const;
   void PokePools();
 
   const Order order_;
@@ -176,7 +180,6 @@ class Loader::Core {
   const LoaderOptions options_;
   const Fetcher fetcher_;
   const Digest dataset_;
-  const uint32_t augment_;  // as in cursors
   const std::unique_ptr<const Decoding> decoding_;
   const pid_t process_ = ::getpid();
   const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
@@ -189,6 +192,9 @@ class Loader::Core {
   bool planning_ = false;
   uint64_t epoch_ = 0, step_ = 0;  // next to deliver
   bool epoch_ended_ = false;       // its nullopt has not been returned yet
+  uint32_t augment_;               // as in cursors
+  // Of the cursor that the loader was opened with, where the caller is to say how it augments.
+  std::optional<uint32_t> unchecked_augment_;
   std::vector<BadSample> bad_samples_;
   absl::Status thrown_;  // what an exception in a thread was about
   std::vector<std::thread> cpu_threads_, io_threads_;

@@ -96,7 +96,10 @@ std::string LoaderStats::Explain() const {
   text += absl::StrFormat("  memory     %u of %u slabs of %u bytes at most, waited %.0f %%\n",
                           peak_slabs, slabs, slab_bytes, 100 * ShareOf(memory_wait_ns, wall_ns, 1));
   if (!augmentation.empty())
-    absl::StrAppend(&text, "  on the host, with decoding: ", augmentation, "\n");
+    absl::StrAppend(
+        &text,
+        augmented_by_caller ? "  where images are decoded: " : "  on the host, with decoding: ",
+        augmentation, "\n");
   return text;
 }
 

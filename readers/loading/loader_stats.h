@@ -46,9 +46,10 @@ struct LoaderStats {
   uint64_t substituted = 0;
   int cpu_threads = 0, io_threads = 0;  // I/O threads: those started so far
   uint64_t slab_bytes = 0, slabs = 0, peak_slabs = 0, overflow_bytes = 0;
-  // What is done to pixels, all of it on the host: AugmentPlan::Facts, views, mixing. Cursors have
-  // its digest. Empty if nothing is augmented.
+  // What is done to pixels, by this loader or by its caller (Loader::SetAugmentation):
+  // AugmentPlan::Facts, views, mixing. Cursors have its digest. Empty if nothing is augmented.
   std::string augmentation;
+  bool augmented_by_caller = false;
   LatencyHistogram next;  // of Next, excluding the end of an epoch
 
   // "consumer", "read", "disk", "decode" or "plan".
