@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <concepts>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -269,7 +268,7 @@ class PlanReader {
   void ReadShards() {
     plan_.shards_.resize(in_.Count(48));
     uint64_t next = 0;
-    std::set<std::string_view> names;
+    std::vector<std::string_view> names;
     for (PlannedShard& shard : plan_.shards_) {
       shard.name = std::string(in_.Text());
       shard.split = static_cast<uint32_t>(in_.Bounded(std::numeric_limits<uint32_t>::max()));
@@ -279,10 +278,13 @@ class PlanReader {
       plan_.shard_times_.push_back(ReadDigest(in_));
       next += shard.count;
       in_.Check(shard.count > 0 && shard.split < plan_.splits_.size() &&
-                IsDatasetFileName(shard.name) && names.insert(shard.name).second);
+                IsDatasetFileName(shard.name));
       if (!in_.ok()) return;
+      names.push_back(shard.name);
       slices_.push_back({shard.first, shard.count, ReadDigest(digests_)});
     }
+    std::sort(names.begin(), names.end());
+    in_.Check(std::adjacent_find(names.begin(), names.end()) == names.end());
     in_.Check(next > 0 && next == shape_.positions);
     slices_.push_back({next, shape_.rows - shape_.positions, ReadDigest(digests_)});
   }

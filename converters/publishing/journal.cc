@@ -301,13 +301,22 @@ absl::Status Journal::AppendPending(const ShardResult& result) {
 }
 
 absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew(const std::set<std::string>* only) {
+  std::vector<ShardResult> results;
+  RETURN_IF_ERROR(ReadEachNew(
+      [&](ShardResult& line) { (line.pending ? pending_ : results).push_back(std::move(line)); },
+      only));
+  return results;
+}
+
+absl::Status JournalReader::ReadEachNew(const std::function<void(ShardResult&)>& take,
+                                        const std::set<std::string>* only) {
   std::vector<std::string> names;
   if (only != nullptr) {
     names.assign(only->begin(), only->end());
   } else {
     ASSIGN_OR_RETURN(names, ListFolder(folder_));
   }
-  std::vector<ShardResult> results;
+  std::string text;
   for (const std::string& name : names) {
     if (!IsJournalName(name) || name == except_) continue;
     absl::StatusOr<File> opened = File::OpenRead(absl::StrCat(folder_, "/", name));
@@ -327,7 +336,7 @@ absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew(const std::set<s
       return absl::OutOfRangeError(
           absl::StrCat(EscapeForTerminal(file.path()), " has ", size, " bytes"));
     }
-    std::string text(size - done, '\0');
+    text.resize(size - done);
     ASSIGN_OR_RETURN(
         size_t got, file.ReadAt(done, std::as_writable_bytes(std::span(text.data(), text.size()))));
     std::string_view rest = std::string_view(text).substr(0, got);
@@ -336,10 +345,10 @@ absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew(const std::set<s
       ShardResult result;
       if (!ParseJournalLine(rest.substr(0, end), &result, parts_)) continue;
       result.journal = name;
-      (result.pending ? pending_ : results).push_back(std::move(result));
+      take(result);
     }
   }
-  return results;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder,

@@ -15,6 +15,7 @@
 #define SHARDPACK_CONVERTERS_PUBLISHING_JOURNAL_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -94,6 +95,9 @@ class JournalReader {
       : folder_(std::move(pack_folder)), except_(std::move(except)), parts_(parts) {}
   // `only`: the names of the journals to read, of which some may not exist; null = all.
   absl::StatusOr<std::vector<ShardResult>> ReadNew(const std::set<std::string>* only = nullptr);
+  // The same, one line after another, pending ones among them: they need no memory.
+  absl::Status ReadEachNew(const std::function<void(ShardResult&)>& take,
+                           const std::set<std::string>* only = nullptr);
   // Pending lines found by all calls so far; the calls do not return these.
   const std::vector<ShardResult>& pending() const { return pending_; }
 

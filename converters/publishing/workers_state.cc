@@ -1,8 +1,13 @@
 #include "converters/publishing/workers_state.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -11,34 +16,156 @@
 #include "converters/publishing/pack_names.h"
 #include "converters/publishing/run_stage.h"
 #include "converters/publishing/shard_results.h"
+#include "formats/core/index_name.h"
+#include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
+
 std::string PathIn(std::string_view folder, std::string_view name) {
   return absl::StrCat(std::string(folder), "/", std::string(name));
 }
 
-// The newest lease of each shard that is not done: generation and name.
-absl::StatusOr<std::map<uint32_t, uint32_t>> Leases(const OwnedFolder& dataset,
-                                                    const std::set<uint32_t>& done) {
-  std::map<uint32_t, uint32_t> newest;
+// What a line says of the files of its shard, which have the names of the plan.
+struct NotedSizes {
+  uint32_t shard;
+  bool long_index;  // as older versions named it
+  uint64_t file_bytes, index_bytes;
+};
+
+// Whether the file is there, and has that size; an error says nothing about it.
+absl::StatusOr<bool> HasSize(int folder, const std::string& name, uint64_t bytes) {
+  struct stat facts;
+  if (::fstatat(folder, name.c_str(), &facts, 0) == 0)
+    return static_cast<uint64_t>(facts.st_size) == bytes;
+  if (IsAboutThePath(errno)) return false;
+  return IoStatus("look at", name, errno);
+}
+
+// Adds the shards that are journalled and whose files have their sizes. Many millions of lines need
+// no memory but for these numbers.
+class DoneShards {
+ public:
+  DoneShards(const std::string& dataset, const Plan& plan) : dataset_(dataset), plan_(plan) {}
+
+  absl::Status Add(IoPool& pool, std::set<uint32_t>& done) {
+    const absl::Status read = ReadLines(done);
+    if (absl::IsNotFound(read)) return absl::OkStatus();  // not begun, or being published
+    RETURN_IF_ERROR(read);
+    ASSIGN_OR_RETURN(const File folder, OpenFolder());
+    std::vector<uint8_t> found(lines_.size(), 0);
+    std::mutex mutex;
+    absl::Status failed;
+    pool.ForEach((lines_.size() + kAtOnce - 1) / kAtOnce, [&](size_t chunk) {
+      const size_t end = std::min(lines_.size(), (chunk + 1) * kAtOnce);
+      for (size_t i = chunk * kAtOnce; i < end; ++i) {
+        const absl::StatusOr<bool> same = LookAt(folder.descriptor(), lines_[i]);
+        if (same.ok()) {
+          found[i] = *same;
+          continue;
+        }
+        const std::lock_guard lock(mutex);
+        failed = same.status();
+      }
+    });
+    for (size_t i = 0; i < lines_.size(); ++i) {
+      if (found[i] != 0) done.insert(lines_[i].shard);
+    }
+    return failed;
+  }
+
+ private:
+  static constexpr size_t kAtOnce = 256;
+
+  absl::Status ReadLines(const std::set<uint32_t>& known) {
+    bool mixed = false;
+    JournalReader reader(PathIn(dataset_, kPackFolder), "", JournalParts::kFiles);
+    RETURN_IF_ERROR(reader.ReadEachNew([&](const ShardResult& line) {
+      if (line.pending) return;
+      mixed = mixed || (line.plan && *line.plan != plan_.digest());
+      if (known.contains(line.shard) || !FitsPlan(line, plan_)) return;
+      const bool long_index = line.index.name != IndexName(plan_.shards()[line.shard].name);
+      lines_.push_back({line.shard, long_index, line.file.bytes, line.index.bytes});
+    }));
+    if (!mixed) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::vector<ShardResult> lines,
+                     ReadJournals(PathIn(dataset_, kPackFolder), nullptr, JournalParts::kFiles));
+    return CheckOnePlan(dataset_, plan_.digest(), lines);
+  }
+
+  absl::StatusOr<File> OpenFolder() const {
+    const int fd = ::open(dataset_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return IoStatus("open", dataset_, errno);
+    return File(fd, dataset_);
+  }
+
+  absl::StatusOr<bool> LookAt(int folder, const NotedSizes& line) const {
+    ASSIGN_OR_RETURN(const bool file, HasSize(folder, plan_.DataFile(line.shard), line.file_bytes));
+    if (!file) return false;
+    const std::string& name = plan_.shards()[line.shard].name;
+    if (line.long_index) {
+      ASSIGN_OR_RETURN(const bool index, HasSize(folder, LongIndexName(name), line.index_bytes));
+      if (index) return true;
+    }
+    return HasSize(folder, IndexName(name), line.index_bytes);
+  }
+
+  const std::string& dataset_;
+  const Plan& plan_;
+  std::vector<NotedSizes> lines_;
+};
+
+struct Lease {
+  uint32_t generation = 0;
+  uint64_t inode = 0;  // 0: unknown
+};
+
+struct FolderCloser {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+// The newest lease of each shard that is not done.
+absl::StatusOr<std::map<uint32_t, Lease>> Leases(const OwnedFolder& dataset,
+                                                 const std::set<uint32_t>& done) {
+  std::map<uint32_t, Lease> newest;
   ASSIGN_OR_RETURN(const std::vector<std::string> folders, dataset.List(kLeaseFolder));
-  for (const std::string& folder : folders) {
-    const std::string path = PathIn(kLeaseFolder, folder);
+  for (const std::string& name : folders) {
+    const std::string path = PathIn(kLeaseFolder, name);
     if (!OwnedFolder::IsName(path)) continue;
-    const absl::StatusOr<std::vector<std::string>> names = dataset.List(path);
-    if (!names.ok()) continue;  // not a folder of leases
-    for (const std::string& name : *names) {
-      const auto lease = ParseLeaseName(name);
+    const int fd =
+        ::open(dataset.PathOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const std::unique_ptr<DIR, FolderCloser> folder(fd < 0 ? nullptr : ::fdopendir(fd));
+    if (folder == nullptr) continue;  // not a folder of leases
+    while (const dirent* entry = ::readdir(folder.get())) {
+      const auto lease = ParseLeaseName(entry->d_name);
       if (!lease || done.contains(lease->first)) continue;
-      uint32_t& generation = newest[lease->first];
-      generation = std::max(generation, lease->second);
+      Lease& known = newest[lease->first];
+      if (lease->second > known.generation) known = {lease->second, entry->d_ino};
     }
   }
   return newest;
 }
+
+// Leases of one worker are names of one file: each is read once.
+class LeaseOwners {
+ public:
+  explicit LeaseOwners(const OwnedFolder& dataset) : dataset_(dataset) {}
+
+  const std::string& Of(uint32_t shard, const Lease& lease) {
+    const auto [known, first] = names_.try_emplace(lease.inode);
+    if (!first && lease.inode != 0) return known->second;
+    const absl::StatusOr<std::string> text =
+        dataset_.Read(LeaseName(shard, lease.generation), kMaxOwnerBytes);
+    known->second = text.ok() && IsRunName(*text) ? *text : "unknown";
+    return known->second;
+  }
+
+ private:
+  const OwnedFolder& dataset_;
+  std::map<uint64_t, std::string> names_;  // by inode
+};
 
 absl::StatusOr<std::vector<OwnerState>> Owners(const OwnedFolder& dataset) {
   std::vector<OwnerState> owners;
@@ -101,33 +228,21 @@ absl::StatusOr<WorkersState> ReadWorkersState(const std::string& dataset, const 
   const absl::StatusOr<OwnedFolder> folder = OwnedFolder::Open(dataset);
   if (absl::IsNotFound(folder.status())) return state;
   if (!folder.ok()) return folder.status();
-  const absl::StatusOr<std::vector<ShardResult>> lines =
-      ReadJournals(PathIn(dataset, kPackFolder), /*only=*/nullptr, JournalParts::kFiles);
-  if (!lines.ok() && !absl::IsNotFound(lines.status())) return lines.status();
-  if (lines.ok()) {
-    RETURN_IF_ERROR(CheckOnePlan(dataset, plan.digest(), *lines));
-    std::vector<bool> wants(state.shards, true);
-    for (const uint32_t n : known) {
-      if (n >= state.shards) continue;
-      wants[n] = false;
-      state.done.insert(n);
-    }
-    ASSIGN_OR_RETURN(const ShardStates found,
-                     LookAtShards(dataset, plan, *lines, wants, ShardLook::kSize, pool));
-    for (const ShardResult& result : found.finished) state.done.insert(result.shard);
+  for (const uint32_t n : known) {
+    if (n < state.shards) state.done.insert(state.done.end(), n);
   }
+  RETURN_IF_ERROR(DoneShards(dataset, plan).Add(pool, state.done));
   ASSIGN_OR_RETURN(state.owners, Owners(*folder));
   ASSIGN_OR_RETURN(const auto leases, Leases(*folder, state.done));
-  for (const auto& [shard, generation] : leases) {
+  std::map<std::string, bool> stale;  // by owner
+  for (const OwnerState& owner : state.owners)
+    stale[owner.name] = owner.gone || owner.behind_seconds >= stale_seconds;
+  LeaseOwners names(*folder);
+  for (const auto& [shard, lease] : leases) {
     if (shard >= state.shards) continue;
-    const absl::StatusOr<std::string> text =
-        folder->Read(LeaseName(shard, generation), kMaxOwnerBytes);
-    const std::string name = text.ok() && IsRunName(*text) ? *text : "unknown";
-    const auto owner = std::find_if(state.owners.begin(), state.owners.end(),
-                                    [&](const OwnerState& each) { return each.name == name; });
-    const bool stale =
-        owner != state.owners.end() && (owner->gone || owner->behind_seconds >= stale_seconds);
-    (stale ? state.stale : state.held)[shard] = name;
+    const std::string& name = names.Of(shard, lease);
+    const auto owner = stale.find(name);
+    (owner != stale.end() && owner->second ? state.stale : state.held)[shard] = name;
   }
   ASSIGN_OR_RETURN(state.failed, ReadShardFailures(*folder));
   std::erase_if(state.failed, [&](const auto& each) { return state.done.contains(each.first); });
