@@ -1,4 +1,5 @@
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -142,14 +143,20 @@ absl::StatusOr<std::string> Text(const DatasetDiff& diff, bool brief) {
 
 ExitCode RunDiff(const CommandLine& line, Terminal& terminal) {
   std::vector<Dataset> datasets;
+  DatasetDamage damage;
+  std::vector<bool> partial;
   for (const std::string& path : line.arguments) {
-    absl::StatusOr<Dataset> dataset = OpenShown({&path, 1}, /*same_labels=*/false, terminal);
+    const size_t before = damage.not_looked_at.size();
+    absl::StatusOr<Dataset> dataset = OpenCompared({&path, 1}, terminal, damage);
     if (!dataset.ok()) return Fail(dataset.status(), terminal);
     datasets.push_back(*std::move(dataset));
+    partial.push_back(damage.not_looked_at.size() > before);
   }
-  const absl::StatusOr<DatasetDiff> diff =
-      DiffDatasets(datasets[0], datasets[1], {.by = line.look().by});
+  absl::StatusOr<DatasetDiff> diff = DiffDatasets(
+      datasets[0], datasets[1],
+      {.by = line.look().by, .was_is_partial = partial[0], .now_is_partial = partial[1]});
   if (!diff.ok()) return Fail(diff.status(), terminal);
+  diff->damage = std::move(damage);
   Results results;
   absl::Status written;
   if (line.json) {
@@ -160,6 +167,7 @@ ExitCode RunDiff(const CommandLine& line, Terminal& terminal) {
     written = text.status();
   }
   const ExitCode code = !written.ok()                          ? Fail(written, terminal)
+                        : diff->damage.any()                   ? ExitCode::kDamage
                         : line.look().check && diff->differs() ? ExitCode::kFound
                                                                : ExitCode::kDone;
   return FinishResults(results, code, terminal);

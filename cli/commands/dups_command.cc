@@ -31,6 +31,7 @@ constexpr size_t kShownGroups = 20, kShownSamples = 6, kNamedClasses = 5;
 struct Inputs {
   std::vector<Dataset> datasets;
   std::vector<std::string> names;
+  DatasetDamage damage;
 };
 
 // Each dataset by itself; shards that follow each other are one dataset together.
@@ -44,7 +45,7 @@ absl::StatusOr<Inputs> Open(const std::vector<std::string>& paths, Terminal& ter
       if (next != kind) break;
     }
     const std::span<const std::string> some(paths.data() + begin, end - begin);
-    ASSIGN_OR_RETURN(Dataset dataset, OpenShown(some, /*same_labels=*/false, terminal));
+    ASSIGN_OR_RETURN(Dataset dataset, OpenCompared(some, terminal, inputs.damage));
     inputs.datasets.push_back(std::move(dataset));
     inputs.names.push_back(paths[begin]);
   }
@@ -241,14 +242,15 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
       return view;
     });
   }
-  const absl::StatusOr<CopiesReport> report = FindCopies(
+  absl::StatusOr<CopiesReport> report = FindCopies(
       inputs->datasets, {.near = flags.near, .distance = flags.distance, .jobs = line.run.Jobs()},
       counts, StopSignal());
   progress.End();
   if (!report.ok()) return Fail(report.status(), terminal);
+  report->damage = inputs->damage;
   WarnUnread(report->unread, " could not be read; believed to be what the index says", terminal);
   WarnUnread(report->near.unread, " cannot be read or decoded", terminal);
-  const bool damaged = report->unread.count > 0 || report->near.damaged > 0;
+  const bool damaged = inputs->damage.any() || report->unread.count > 0 || report->near.damaged > 0;
   for (const Dataset& dataset : inputs->datasets) {
     const absl::Status there = damaged ? dataset.CheckNotReplaced() : absl::OkStatus();
     if (!there.ok()) return Fail(there, terminal);
@@ -258,7 +260,13 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
                                                    : ExitCode::kDone;
   absl::Status written;
   if (!flags.write_list.empty()) {
-    const absl::StatusOr<std::vector<std::string>> keys = KeysToLeaveOut(*report);
+    // A key may be there again in what could not be looked at.
+    const absl::StatusOr<std::vector<std::string>> keys =
+        inputs->damage.not_looked_at.empty()
+            ? KeysToLeaveOut(*report)
+            : absl::DataLossError(
+                  "no list is written of a dataset some of whose indexes cannot be "
+                  "read; repair it first");
     written = keys.status();
     if (keys.ok()) {
       const std::string identity = IdentityText(inputs->datasets[0].identity());

@@ -47,6 +47,39 @@ absl::StatusOr<Dataset> OpenShownDamaged(std::span<const std::string> paths, Ter
   return damaged.ok() || absl::IsFailedPrecondition(damaged.status()) ? damaged : dataset;
 }
 
+void WarnDamage(const std::vector<std::string>& messages, const std::string& head,
+                Terminal& terminal) {
+  constexpr size_t kShown = 10;
+  if (messages.empty()) return;
+  std::string text = head;
+  for (size_t i = 0; i < std::min(kShown, messages.size()); ++i)
+    absl::StrAppend(&text, "\n  ", messages[i]);
+  if (messages.size() > kShown) absl::StrAppend(&text, "\n  and more; --json has them all");
+  terminal.Warn(text);
+}
+
+absl::StatusOr<Dataset> OpenCompared(std::span<const std::string> paths, Terminal& terminal,
+                                     DatasetDamage& damage) {
+  DatasetDamage found;
+  ASSIGN_OR_RETURN(const Dataset dataset, OpenShownDamaged(paths, terminal, found.files));
+  ASSIGN_OR_RETURN(Dataset left, ShardsWithIndex(dataset, found.not_looked_at));
+  const std::string name = EscapeForTerminal(paths[0]);
+  WarnDamage(found.files,
+             StrCat(name, " is damaged; what the indexes say of these files is compared:"),
+             terminal);
+  WarnDamage(found.not_looked_at,
+             StrCat(name,
+                    " is damaged; not compared are the samples of these indexes (pack repair "
+                    "rebuilds what is missing):"),
+             terminal);
+  const auto add = [](std::vector<std::string>& from, std::vector<std::string>& to) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  add(found.files, damage.files);
+  add(found.not_looked_at, damage.not_looked_at);
+  return left;
+}
+
 absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandLine& line) {
   Selection selection;
   selection.limit = line.samples().limit;

@@ -28,6 +28,7 @@
 #include "formats/core/shard_index.h"
 #include "jobs/open_input.h"
 #include "readers/dataset/dataset.h"
+#include "validators/looking/shards_with_index.h"
 
 namespace shardpack::cli {
 
@@ -39,6 +40,15 @@ absl::StatusOr<Dataset> OpenShown(std::span<const std::string> paths, bool same_
 // The same of a dataset whose files are missing or have another size, too: `damage` names them.
 absl::StatusOr<Dataset> OpenShownDamaged(std::span<const std::string> paths, Terminal& terminal,
                                          std::vector<std::string>& damage);
+
+// Warns of what is damaged, the first messages below `head`, if there are any.
+void WarnDamage(const std::vector<std::string>& messages, const std::string& head,
+                Terminal& terminal);
+
+// What can be compared with others of what OpenShownDamaged opens: the shards whose index can be
+// read. Warns of the rest, and adds it to `damage`.
+absl::StatusOr<Dataset> OpenCompared(std::span<const std::string> paths, Terminal& terminal,
+                                     DatasetDamage& damage);
 
 // The flags --split, --label and --limit.
 struct Selection {

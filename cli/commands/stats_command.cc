@@ -23,7 +23,6 @@ using absl::StrAppend;
 using absl::StrCat;
 
 constexpr size_t kShownClasses = 20, kShownSplits = 6, kBarColumns = 24, kShownReasons = 10;
-constexpr size_t kShownDamage = 10;
 
 std::string Escaped(std::string_view text) { return EscapeForTerminal(text); }
 
@@ -187,20 +186,14 @@ std::string Text(const DatasetStats& stats, bool utf8) {
                 notes);
 }
 
-void WarnDamage(const DatasetStats& stats, Terminal& terminal) {
-  const auto warn = [&](const std::vector<std::string>& messages, const std::string& head) {
-    if (messages.empty()) return;
-    std::string text = head;
-    for (size_t i = 0; i < std::min(kShownDamage, messages.size()); ++i)
-      StrAppend(&text, "\n  ", messages[i]);
-    if (messages.size() > kShownDamage) StrAppend(&text, "\n  and more; --json has them all");
-    terminal.Warn(text);
-  };
-  warn(stats.damaged_files,
-       "the dataset is damaged; what the indexes say of these files is in the numbers:");
-  warn(stats.not_looked_at,
-       StrCat("the dataset is damaged; not in the numbers",
-              stats.unread_shards > 0 ? ", so that there are no notes and no copies:" : ":"));
+void WarnOf(const DatasetStats& stats, Terminal& terminal) {
+  WarnDamage(
+      stats.damaged_files,
+      "the dataset is damaged; what the indexes say of these files is in the numbers:", terminal);
+  WarnDamage(stats.not_looked_at,
+             StrCat("the dataset is damaged; not in the numbers",
+                    stats.unread_shards > 0 ? ", so that there are no notes and no copies:" : ":"),
+             terminal);
 }
 
 // Adds the notes of images that do not decode, or show nothing. How many cannot be read.
@@ -247,7 +240,7 @@ ExitCode RunStats(const CommandLine& line, Terminal& terminal) {
     if (!unread.ok()) return Fail(unread.status(), terminal);
     damaged = damaged || *unread > 0;
   }
-  WarnDamage(*stats, terminal);
+  WarnOf(*stats, terminal);
   Results results;
   if (line.json) {
     results.Write(ToJson(*stats));

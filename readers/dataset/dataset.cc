@@ -105,6 +105,7 @@ struct Dataset::State {
   bool has_manifest = true;
   struct stat manifest_file = {};  // as it was opened, of a dataset that has a root
   Manifest manifest;               // without a file: only what Identity() needs
+  std::optional<Digest> whole;     // the identity, where it is not that of these shards
   std::string root;                // of the manifest
   std::string where;               // what was opened, for messages
   std::vector<DatasetShard> shards;
@@ -299,7 +300,8 @@ uint64_t Dataset::size() const {
 std::span<const std::string> Dataset::classes() const { return state_->manifest.classes; }
 const std::string& Dataset::format() const { return state_->manifest.format; }
 Digest Dataset::identity() const {
-  return selection_ == nullptr ? state_->manifest.Identity() : selection_->identity;
+  if (selection_ != nullptr) return selection_->identity;
+  return state_->whole ? *state_->whole : state_->manifest.Identity();
 }
 std::span<const std::string> Dataset::left_out() const { return state_->left_out; }
 std::span<const std::string> Dataset::warnings() const { return state_->warnings; }
@@ -346,25 +348,40 @@ absl::StatusOr<std::shared_ptr<const File>> Dataset::OpenFile(uint32_t shard) co
 
 absl::StatusOr<Dataset> Dataset::Split(std::string_view name) const {
   if (selection_ != nullptr) return SplitSelection(name);
-  auto split = std::make_shared<State>();
-  split->has_manifest = state_->has_manifest;
-  split->manifest = state_->manifest;
-  split->manifest.shards.clear();
-  split->where = state_->where;
+  std::vector<uint32_t> found;
   std::set<std::string> names;
   for (uint32_t s = 0; s < state_->shards.size(); ++s) {
     names.insert(state_->shards[s].split);
-    if (state_->shards[s].split != name) continue;
-    split->manifest.shards.push_back(state_->manifest.shards[s]);
-    split->AddShardOf(state_, s);
+    if (state_->shards[s].split == name) found.push_back(s);
   }
-  if (split->shards.empty()) {
+  if (found.empty()) {
     return absl::NotFoundError(absl::StrCat("no split ", EscapeForTerminal(name),
                                             "; the dataset has ",
                                             EscapeForTerminal(absl::StrJoin(names, ", "))));
   }
-  split->Close();
-  return Dataset(std::move(split));
+  return Dataset(StateOf(found));
+}
+
+std::shared_ptr<Dataset::State> Dataset::StateOf(std::span<const uint32_t> shards) const {
+  auto part = std::make_shared<State>();
+  part->has_manifest = state_->has_manifest;
+  part->manifest = state_->manifest;
+  part->manifest.shards.clear();
+  part->where = state_->where;
+  for (const uint32_t shard : shards) {
+    part->manifest.shards.push_back(state_->manifest.shards[shard]);
+    part->AddShardOf(state_, shard);
+  }
+  part->Close();
+  return part;
+}
+
+absl::StatusOr<Dataset> Dataset::WithShards(std::span<const uint32_t> shards) const {
+  if (selection_ != nullptr) return absl::InvalidArgumentError("shards of a selection");
+  for (const uint32_t shard : shards) RETURN_IF_ERROR(state_->CheckShard(shard));
+  const std::shared_ptr<State> part = StateOf(shards);
+  part->whole = identity();
+  return Dataset(part);
 }
 
 absl::StatusOr<Dataset> Dataset::Join(std::span<const Dataset> parts) {

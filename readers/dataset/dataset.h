@@ -88,6 +88,9 @@ class Dataset {
   // have another size: these are named in `damage`, a sentence each, and reading them fails.
   static absl::StatusOr<Dataset> OpenDamaged(const std::string& path,
                                              std::vector<std::string>& damage);
+  // Only these shards, ascending, and their samples, numbered from 0, as what is left of a damaged
+  // dataset; the identity stays that of the whole. OutOfRange; InvalidArgument of a selection.
+  absl::StatusOr<Dataset> WithShards(std::span<const uint32_t> shards) const;
   // Opens foreign shards, in this order.
   static absl::StatusOr<Dataset> OpenShards(std::span<const std::string> paths,
                                             std::span<const Format* const> foreign,
@@ -166,6 +169,7 @@ class Dataset {
   }
   Dataset WithSelection(std::vector<uint64_t> unselected_ids) const;
   absl::StatusOr<Dataset> SplitSelection(std::string_view name) const;
+  std::shared_ptr<State> StateOf(std::span<const uint32_t> shards) const;
   // The first id of the sample that is there.
   std::optional<int64_t> IdAt(SampleLocation at) const;
 

@@ -53,6 +53,36 @@ class DiffTest(command.PackTest):
     self.assertEqual(2, self.diff("one", "two", "--by", "path")["counts"]["added"] + self.diff("one", "two", "--by", "path")["counts"]["content"])
     self.assertEqual(2, self.diff("one", "two", "--by", "hash")["counts"]["added"] + self.diff("one", "two", "--by", "hash")["counts"]["content"])
 
+  def test_what_is_left_of_a_damaged_dataset(self):
+    self.source()
+    self.pack("src", "-o", "one", "--shards", "4")
+    shutil.copytree(self.folder / "one", self.folder / "left")
+    (self.folder / "left/train-000001.tar").unlink()
+    done = self.pack("diff", "one", "left", "--check", expect=4)
+    self.assertIn("no sample differs; 20 are the same", done.stdout)
+    self.assertIn("train-000001.tar", done.stderr)
+    (self.folder / "left/train-000001.pidx").unlink()
+    for words, which in ((("one", "left"), "first"), (("left", "one"), "second")):
+      done = self.pack("diff", *words, "--check", expect=4)
+      self.assertIn("no sample differs; 15 are the same", done.stdout)
+      self.assertIn(f"not compared: 5 of the {which} dataset's samples", done.stdout)
+      diff = self.diff(*words, expect=4)
+      self.assertEqual((False, True, 1), (diff["differs"], diff["damaged"], len(diff["not_looked_at"])))
+      self.assertEqual(diff["was"], diff["now"])
+    # What is surely other is still said.
+    self.write("src/cat/good-0000.jpg", jpeg(700))
+    self.write("src/cat/good-0002.jpg", jpeg(701))
+    self.write("src/cat/new.jpg", jpeg(1))
+    self.pack("src", "-o", "two")
+    diff = self.diff("one", "two")
+    self.assertEqual((1, 2, 0), tuple(diff["counts"][kind] for kind in ("added", "content", "renamed")))
+    known = {row["key"] for row in self.rows("one", "-l") if row["shard"] != "train-000001.tar"}
+    diff = self.diff("left", "two", expect=4)
+    self.assertEqual((0, 0, len(known & {"cat/good-0000", "cat/good-0002"})),
+                     tuple(diff["counts"][kind] for kind in ("added", "removed", "content")))
+    self.assertIn("6 of the second dataset's samples", diff["not_compared"][0])
+    self.assertEqual((1, 0), (self.diff("two", "one")["counts"]["removed"], self.diff("two", "left", expect=4)["counts"]["removed"]))
+
   def test_splits_and_fields(self):
     self.source()
     for i in range(20):

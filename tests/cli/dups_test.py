@@ -102,6 +102,34 @@ class DupsTest(command.PackTest):
     self.pack("dups", "out", "--write-list", "keys.txt")
     self.assertEqual({row["key"] for row in self.rows("out")}, set(self.keys()))
 
+  def test_what_is_left_of_a_damaged_dataset(self):
+    self.source(count=12)
+    self.write("src/cat/again.jpg", jpeg(1))
+    self.pack("src", "-o", "out", "--shards", "4")
+    whole = self.dups("out")
+    self.assertEqual((1, False, [], []), (len(whole["exact"]), whole["damaged"], whole["damaged_files"], whole["not_looked_at"]))
+    shards = {sample["shard"] for sample in whole["exact"][0]["samples"]}
+    # Without its shard, a sample is in the index.
+    shard = sorted(shards)[0]
+    (self.folder / "out" / shard).unlink()
+    done = self.pack("dups", "out", "--check", expect=4)
+    self.assertIn(shard, done.stderr)
+    self.assertIn("cat/again", done.stdout)
+    left = json.loads(self.pack("dups", "out", "--json", expect=4).stdout)
+    self.assertEqual((1, True, 1, 13), (len(left["exact"]), left["damaged"], len(left["damaged_files"]), left["samples"]))
+    self.assertEqual(whole["datasets"], left["datasets"])
+    self.pack("dups", "out", "--write-list", "keys.txt", expect=4)
+    self.assertTrue((self.folder / "keys.txt").exists())
+    # Without its index, nobody knows.
+    (self.folder / "out" / shard).with_suffix(".pidx").unlink()
+    left = json.loads(self.pack("dups", "out", "--near", "--json", expect=4).stdout)
+    self.assertEqual(1, len(left["not_looked_at"]))
+    self.assertLess(left["samples"], 13)
+    self.assertEqual(whole["datasets"][0]["dataset"], left["datasets"][0]["dataset"])
+    done = self.pack("dups", "out", "--write-list", "more.txt", expect=4)
+    self.assertIn("no list is written", done.stderr)
+    self.assertFalse((self.folder / "more.txt").exists())
+
   def test_quietly_the_groups_alone(self):
     self.source(count=4)
     self.pack("src", "-o", "out")

@@ -113,10 +113,14 @@ absl::Status Fill(const CopiesOptions& options, NearProgress& progress,
   return absl::OkStatus();
 }
 
+json Escaped(const std::vector<std::string>& texts) {
+  json escaped = json::array();
+  for (const std::string& text : texts) escaped.push_back(PercentEscape(text));
+  return escaped;
+}
+
 json ToObject(const UnreadSamples& unread) {
-  json messages = json::array();
-  for (const std::string& message : unread.messages) messages.push_back(PercentEscape(message));
-  return {{"count", unread.count}, {"messages", std::move(messages)}};
+  return {{"count", unread.count}, {"messages", Escaped(unread.messages)}};
 }
 
 }  // namespace
@@ -124,7 +128,7 @@ json ToObject(const UnreadSamples& unread) {
 absl::StatusOr<CopiesReport> FindCopies(std::span<const Dataset> datasets,
                                         const CopiesOptions& options, NearProgress& progress,
                                         const std::atomic<int>& stop) {
-  CopiesReport report{SampleRows(datasets), options.near, options.distance, {}, {}, {}};
+  CopiesReport report{SampleRows(datasets), options.near, options.distance, {}, {}, {}, {}};
   tbb::task_arena arena(options.jobs > 0 ? options.jobs : AvailableCores());
   RETURN_IF_ERROR(arena.execute([&] { return Fill(options, progress, stop, report); }));
   return report;
@@ -163,6 +167,9 @@ absl::Status WriteJson(const CopiesReport& report,
                {"datasets", std::move(datasets)},
                {"samples", report.rows.size()},
                {"unread", ToObject(report.unread)},
+               {"damaged", report.damage.any()},
+               {"damaged_files", Escaped(report.damage.files)},
+               {"not_looked_at", Escaped(report.damage.not_looked_at)},
                {"hash", report.with_near ? json("phash 64") : json()}};
   if (report.with_near) {
     head["distance"] = report.distance;

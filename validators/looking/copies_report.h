@@ -23,6 +23,7 @@
 #include "validators/looking/exact_copies.h"
 #include "validators/looking/near_copies.h"
 #include "validators/looking/sample_rows.h"
+#include "validators/looking/shards_with_index.h"
 
 namespace shardpack {
 
@@ -39,6 +40,7 @@ struct CopiesReport {
   std::vector<CopyGroup> exact;
   UnreadSamples unread;  // whose bytes could not be compared
   NearCopies near;
+  DatasetDamage damage;  // for the JSON; set by the caller
 
   bool found() const { return !exact.empty() || !near.groups.empty(); }
 };

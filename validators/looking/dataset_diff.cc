@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "formats/core/class_name.h"
 #include "formats/core/sample.h"
@@ -58,6 +59,7 @@ class Comparison {
   bool SameClass(int64_t was, int64_t now) const;
   void Compare(const std::vector<SamplePair>& pairs);
   void ComparePair(const SamplePair& pair, Part& part) const;
+  SamplePairs WithoutUnknown(SamplePairs found);
   absl::Status PairAll();
 
   DatasetDiff& diff_;
@@ -219,6 +221,22 @@ void Comparison::Compare(const std::vector<SamplePair>& pairs) {
   }
 }
 
+// Leaves what is surely only on its side.
+SamplePairs Comparison::WithoutUnknown(SamplePairs found) {
+  const auto leave = [&](bool unknown, std::vector<uint64_t>& rows, const char* which) {
+    if (!unknown || rows.empty()) return;
+    diff_.not_compared.push_back(
+        absl::StrCat(rows.size(), " of the ", which,
+                     " dataset's samples, which the other may have in what "
+                     "cannot be looked at of it"));
+    rows.clear();
+  };
+  leave(options_.now_is_partial, found.only_was, "first");
+  leave(options_.was_is_partial, found.only_now, "second");
+  found.pairs.clear();
+  return found;
+}
+
 absl::Status Comparison::PairAll() {
   std::vector<uint64_t> old_rows(was().size()), new_rows(now().size());
   std::iota(old_rows.begin(), old_rows.end(), diff_.rows.first(0));
@@ -233,9 +251,14 @@ absl::Status Comparison::PairAll() {
   if (none && !by_hash)
     diff_.not_compared.push_back("names, of which none is in both; --by hash compares by bytes");
   Compare(found.pairs);
-  ASSIGN_OR_RETURN(const SamplePairs more,
-                   PairSamples(diff_.rows, std::move(found.only_was), std::move(found.only_now),
-                               by_hash ? Identity::kKey : Identity::kImage));
+  SamplePairs more;
+  if (options_.was_is_partial || options_.now_is_partial) {
+    more = WithoutUnknown(std::move(found));
+  } else {
+    ASSIGN_OR_RETURN(more,
+                     PairSamples(diff_.rows, std::move(found.only_was), std::move(found.only_now),
+                                 by_hash ? Identity::kKey : Identity::kImage));
+  }
   Compare(more.pairs);
   for (const uint64_t row : more.only_was) {
     diff_.changes.push_back({.was = row});
@@ -298,7 +321,7 @@ absl::StatusOr<DatasetDiff> DiffDatasets(const Dataset& was, const Dataset& now,
           "one of both has no source paths; compare --by key or hash");
   }
   const Dataset both[] = {was, now};
-  DatasetDiff diff{SampleRows(both), 0, {}, {}, {}, {}, {}, {}};
+  DatasetDiff diff{SampleRows(both), 0, {}, {}, {}, {}, {}, {}, {}};
   RETURN_IF_ERROR(Comparison(diff, options).Run());
   return diff;
 }

@@ -28,6 +28,7 @@
 #include "readers/dataset/dataset.h"
 #include "validators/looking/looking_options.h"
 #include "validators/looking/sample_rows.h"
+#include "validators/looking/shards_with_index.h"
 
 namespace shardpack {
 
@@ -77,6 +78,7 @@ struct DatasetDiff {
   std::vector<ClassDifference> classes;
   std::vector<OptionDifference> options;  // also "format" and "layout"
   std::vector<std::string> not_compared;  // a sentence each
+  DatasetDamage damage;                   // for the JSON; set by the caller
 
   uint64_t count(ChangeKind kind) const { return counts[static_cast<size_t>(kind)]; }
   // Whether samples or classes differ; options are how it was made, not what it holds.
@@ -85,6 +87,9 @@ struct DatasetDiff {
 
 struct DiffOptions {
   DiffBy by = DiffBy::kKey;
+  // A side of which not all shards could be looked at: nobody knows what is missing there, so that
+  // what only the other side has is counted in `not_compared`, and nothing is renamed.
+  bool was_is_partial = false, now_is_partial = false;
 };
 
 absl::StatusOr<DatasetDiff> DiffDatasets(const Dataset& was, const Dataset& now,

@@ -45,7 +45,7 @@ absl::StatusOr<json> ToObject(const DatasetDiff& diff, const SampleChange& chang
 absl::Status WriteJson(const DatasetDiff& diff,
                        const std::function<void(std::string_view)>& write) {
   json counts = json::object(), fields = json::array(), classes = json::array(),
-       options = json::array(), not_compared = json::array();
+       options = json::array();
   for (size_t kind = 0; kind < diff.counts.size(); ++kind)
     counts[std::string(ChangeWord(static_cast<ChangeKind>(kind)))] = diff.counts[kind];
   for (const FieldDifference& field : diff.fields) {
@@ -64,7 +64,11 @@ absl::Status WriteJson(const DatasetDiff& diff,
                        {"was", PercentEscape(option.was)},
                        {"now", PercentEscape(option.now)}});
   }
-  for (const std::string& text : diff.not_compared) not_compared.push_back(text);
+  const auto escaped = [](const std::vector<std::string>& texts) {
+    json array = json::array();
+    for (const std::string& text : texts) array.push_back(PercentEscape(text));
+    return array;
+  };
   const json head = {{"schema", "shardpack.diff/1"},
                      {"was", IdentityText(diff.rows.datasets()[0].identity())},
                      {"now", IdentityText(diff.rows.datasets()[1].identity())},
@@ -76,7 +80,10 @@ absl::Status WriteJson(const DatasetDiff& diff,
                      {"fields", std::move(fields)},
                      {"classes", std::move(classes)},
                      {"options", std::move(options)},
-                     {"not_compared", std::move(not_compared)}};
+                     {"not_compared", escaped(diff.not_compared)},
+                     {"damaged", diff.damage.any()},
+                     {"damaged_files", escaped(diff.damage.files)},
+                     {"not_looked_at", escaped(diff.damage.not_looked_at)}};
   std::string text = head.dump();
   text.pop_back();
   write(text + ",\"changes\":[");

@@ -1,0 +1,33 @@
+// ShardsWithIndex: what can be looked at of a dataset some of whose indexes are missing or damaged.
+//
+//   std::vector<std::string> not_looked_at;
+//   absl::StatusOr<Dataset> left = ShardsWithIndex(dataset, not_looked_at);
+//
+// Thread-safety: any thread; works on all cores.
+// Errors: FailedPrecondition if the dataset was replaced by another process.
+#ifndef SHARDPACK_VALIDATORS_LOOKING_SHARDS_WITH_INDEX_H_
+#define SHARDPACK_VALIDATORS_LOOKING_SHARDS_WITH_INDEX_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "readers/dataset/dataset.h"
+
+namespace shardpack {
+
+// Of the datasets that were looked at, a sentence each.
+struct DatasetDamage {
+  std::vector<std::string> files;          // as Dataset::OpenDamaged found them
+  std::vector<std::string> not_looked_at;  // as ShardsWithIndex found them
+
+  bool any() const { return !files.empty() || !not_looked_at.empty(); }
+};
+
+// The dataset itself if every index can be read. A sentence is added for each that cannot.
+absl::StatusOr<Dataset> ShardsWithIndex(const Dataset& dataset,
+                                        std::vector<std::string>& not_looked_at);
+
+}  // namespace shardpack
+
+#endif  // SHARDPACK_VALIDATORS_LOOKING_SHARDS_WITH_INDEX_H_
