@@ -47,6 +47,12 @@ absl::Status CheckCombinations(const PackRequest& request, const Format& format)
     return InvalidArgumentError(
         "--split-by dir takes the splits from the folders; leave --split out");
   }
+  const bool divides =
+      request.plan.split_by == SplitBy::kRandom || request.plan.split_by == SplitBy::kStratified;
+  if (request.Given("split-by") && divides && request.plan.splits.empty()) {
+    return InvalidArgumentError(
+        "--split-by says how --split divides, which is not given, as in train=0.9,val=0.1");
+  }
   if (request.one_split && !request.plan.splits.empty()) {
     return InvalidArgumentError(
         "--split-by none makes one split; leave it out, or choose what --split divides by: hash, "

@@ -134,6 +134,13 @@ absl::StatusOr<std::vector<std::string>> ParseClasses(std::string_view text,
     if (name.ends_with('\r')) name.remove_suffix(1);
     if (name.find('\0') != std::string_view::npos) return fail(line, "a NUL byte in a class name");
     if (name.empty()) return fail(line, "an empty line; each line is one class");
+    if (name.find('\r') != std::string_view::npos) {
+      return fail(line, "a carriage return inside a line; lines end with a line feed");
+    }
+    // It would be class 0, and every other class would have another number.
+    if (name.starts_with("# ")) {
+      return fail(line, "a comment, and each line is one class; take it out");
+    }
     const auto [known, added] = lines.emplace(name, line);
     if (!added) {
       return fail(line, absl::StrCat("the class ", EscapeForTerminal(name), " stands on line ",

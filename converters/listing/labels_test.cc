@@ -120,6 +120,8 @@ TEST(ParseClassesTest, NamesTheBadLine) {
   for (const auto& [text, line, why] :
        {std::tuple("cat\nd\0g\n"sv, "f:2", "NUL"), std::tuple("cat\n\ndog"sv, "f:2", "empty"),
         std::tuple("cat\ndog\ncat\n"sv, "f:3", "line 1"), std::tuple("\r\n"sv, "f:1", "no class"),
+        std::tuple("cat\rdog\r"sv, "f:1", "carriage return"),
+        std::tuple("# names\ncat\n"sv, "f:1", "comment"),
         std::tuple("\xFF\xFE"
                    "c\0"sv,
                    "f:1", "UTF-16")}) {

@@ -23,6 +23,9 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kMaxDepth = 64;
+constexpr char kNoObject[] =
+    "the file is not an object, as COCO json is; a list of images is taken as .jsonl, one object "
+    "a line";
 constexpr double kMaxExact = 9007199254740992.0;  // 2^53
 
 // Follows the parser through {"images": [{...}], "annotations": [{...}], "categories": [{...}]}:
@@ -39,7 +42,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
 
   bool null() override {
     Copy("null");
-    return depth_ > 0 || Fail("the file is not an object");
+    return depth_ > 0 || Fail(kNoObject);
   }
   bool boolean(bool value) override {
     Copy(value ? "true" : "false");
@@ -59,7 +62,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     return TakeReal(value);
   }
   bool string(string_t& text) override {
-    if (depth_ == 0) return Fail("the file is not an object");
+    if (depth_ == 0) return Fail(kNoObject);
     if (Copies()) Copy(nlohmann::json(text).dump());
     if (!AtMember()) return true;
     if (section_ == Section::kImages && key_ == "file_name") image_.file_name = text;
@@ -81,7 +84,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     return !ends || End();
   }
   bool start_array(size_t) override {
-    if (depth_ == 0) return Fail("the file is not an object");
+    if (depth_ == 0) return Fail(kNoObject);
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 2) in_list_ = section_ != Section::kOther;
     Open("[");
@@ -101,6 +104,9 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
                  : name == "annotations" ? Section::kObjects
                  : name == "categories"  ? Section::kCategories
                                          : Section::kOther;
+      // Which one counts would depend on the program.
+      if (section_ != Section::kOther && !sections_.insert(section_).second)
+        return Fail(absl::StrCat("the member ", name, " stands twice"));
       has_images = has_images || section_ == Section::kImages;
       has_annotations = has_annotations || section_ == Section::kObjects;
     }
@@ -169,7 +175,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool Take(int64_t value) {
-    if (depth_ == 0) return Fail("the file is not an object");
+    if (depth_ == 0) return Fail(kNoObject);
     if (AtMember() && key_ == "id") id_ = value;
     if (AtMember() && section_ == Section::kObjects) {
       if (key_ == "image_id") image_id_ = value;
@@ -179,7 +185,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     return TakeReal(static_cast<double>(value));
   }
   bool TakeReal(double value) {
-    if (depth_ == 0) return Fail("the file is not an object");
+    if (depth_ == 0) return Fail(kNoObject);
     if (AtMember() && section_ == Section::kObjects && key_ == "area") object_.area = value;
     if (AtMember() && section_ == Section::kImages && key_ == "width") image_.width = value;
     if (AtMember() && section_ == Section::kImages && key_ == "height") image_.height = value;
@@ -245,6 +251,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   Section section_ = Section::kOther;
   bool in_list_ = false, in_box_ = false;
   std::string key_;
+  std::set<Section> sections_;  // that have begun
   std::set<std::string> keys_;  // of the current object
   std::optional<int64_t> id_, image_id_, category_id_;
   std::optional<std::string> name_;

@@ -43,6 +43,22 @@ TEST(CocoJsonTest, ReadsWhatMattersInAnyOrder) {
       R"({"boxes":[{"area":4,"bbox":[0.5,0,2,2],"category":"dog","iscrowd":1,"label":4}],"image_id":10})");
 }
 
+TEST(CocoJsonTest, NoMemberStandsTwice) {
+  for (const std::string name : {"images", "annotations", "categories"}) {
+    CocoFile coco;
+    const std::string text =
+        std::string(kWhole.substr(0, kWhole.rfind('}'))) + ", \"" + name + "\": []}";
+    const absl::Status parsed = ParseCoco(text, "a.json", CocoKeep::kAll, &coco);
+    EXPECT_THAT(std::string(parsed.message()), HasSubstr("the member " + name + " stands twice"));
+  }
+}
+
+TEST(CocoJsonTest, AnArrayIsToldOfJsonLines) {
+  CocoFile coco;
+  const absl::Status parsed = ParseCoco(R"([{"path": "a"}])", "a.json", CocoKeep::kAll, &coco);
+  EXPECT_THAT(std::string(parsed.message()), HasSubstr(".jsonl"));
+}
+
 TEST(CocoJsonTest, KeepsAnnotationsAsTheyAre) {
   CocoFile coco;
   ASSERT_TRUE(ParseCoco(kWhole, "a.json", CocoKeep::kAll, &coco).ok());

@@ -214,6 +214,13 @@ void WarnAboutOtherClasses(const std::string& file_name, int root, int component
   }
 }
 
+// As programs of old Macs did.
+bool EndsLinesWithReturns(std::string_view text) {
+  const size_t first = text.find('\r');
+  return first < text.size() - 1 && text.find('\n') == std::string_view::npos &&
+         text.find('\0') == std::string_view::npos;
+}
+
 }  // namespace
 
 ListSource::ListSource(ListSourceOptions options, FolderSourceOptions folder, IoPool& pool)
@@ -237,6 +244,12 @@ absl::StatusOr<Listing> ListSource::List() {
   const std::string file_name = options_.list == "-" ? "standard input" : options_.list;
   absl::StatusOr<std::string> text = ReadList(options_.list);
   if (!text.ok()) return text.status();
+  if (EndsLinesWithReturns(*text)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the list ", EscapeForTerminal(file_name),
+                     " ends its lines with carriage returns alone, and so has one line; write it "
+                     "with line feeds, as `tr '\\r' '\\n'` does"));
+  }
   const bool wants_labels = options_.labels == Labels::kAuto || options_.labels == Labels::kColumn;
   Rows rows(root_path, file_name, wants_labels, options_.format);
   absl::Status status = ParseList(*text, options_.format, file_name,

@@ -59,7 +59,7 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kWrongExtension, "wrong-extension", kError, "the name is that of another format than the bytes; programs that go by the name cannot read it", "rename the file"},
     {FindingId::kShardEmpty, "shard-empty", kError, "the shard holds no sample", kRepack},
     {FindingId::kIdentity, "identity-mismatch", kError, "the dataset is not the one that --expect names", "check which dataset was meant"},
-    {FindingId::kReadError, "read-error", kError, "the file could not be read to its end", "check the disk, then validate again"},
+    {FindingId::kReadError, "read-error", kError, "the file could not be read to its end", "check its permissions and the disk, then validate again"},
     {FindingId::kSourceMissing, "source-missing", kError, "a file that was packed is not in the source", kOtherSource},
     {FindingId::kSourceExtra, "source-extra", kError, "a file of the source is not in the dataset", kOtherSource},
     {FindingId::kSourceMoved, "source-moved", kError, "a file of the source lies elsewhere than when it was packed", kOtherSource},

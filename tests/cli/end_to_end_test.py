@@ -141,7 +141,7 @@ class TypingErrorTest(command.PackTest):
   def test_flags_that_do_not_go_together(self):
     self.source()
     for words in (["--shards", "2", "--samples-per-shard", "3"], ["--split", "a=1", "--split-by", "dir"],
-                  ["-f", "tfrecord", "--layout", "ustar"], ["--shards-range", "0-1"]):
+                  ["-f", "tfrecord", "--layout", "ustar"], ["--shards-range", "0-1"], ["--split-by", "stratified"]):
       self.pack("src", "-o", "out", *words, expect=2)
     self.assertFalse((self.folder / "out").exists())
 

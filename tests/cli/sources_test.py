@@ -29,6 +29,13 @@ class ListTest(command.PackTest):
     self.write(f"src/{name}", text if isinstance(text, bytes) else text.encode())
     return self.pack(f"src/{name}", "-o", "out", *flags, expect=expect, **options)
 
+  def test_lines_that_end_with_carriage_returns(self):
+    self.source()
+    for name, text in (("a.csv", "path,label\rcat/good-0000.jpg,1\rdog/good-0001.jpg,0\r"),
+                       ("a.txt", "cat/good-0000.jpg 1\rdog/good-0001.jpg 0\r"),
+                       ("a.jsonl", '{"path": "cat/good-0000.jpg"}\r{"path": "dog/good-0001.jpg"}')):
+      self.assertIn("carriage returns alone", self.pack_list(name, text, expect=2).stderr, name)
+
   def test_every_kind_of_list(self):
     want = {"cat/good-0000.jpg": 1, "dog/good-0001.jpg": 0}
     kinds = {
