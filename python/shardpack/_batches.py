@@ -43,6 +43,25 @@ def end_loader(pointer: Any,
     release(pointer)
 
 
+class Epoch:
+  """What iter(loader) gives: the batches from there to the end of an epoch, and none after that. Several threads may share it.
+
+  Once another `for`, or iter(loader), has begun the next epoch, it raises StateError: its own batches would be lost unseen. With
+  resume_on_iter=True all of a loader's iterators go on together.
+  """
+
+  __slots__ = ("_loader", "_number", "_over")
+
+  def __init__(self, loader: Batches, number: int) -> None:
+    self._loader, self._number, self._over = loader, number, False
+
+  def __iter__(self) -> Epoch:
+    return self
+
+  def __next__(self) -> Any:
+    return self._loader._next_of(self)
+
+
 class Batches:
   """What all loaders have. One thread at a time gets a batch.
 
@@ -71,6 +90,7 @@ class Batches:
     # One that handlers of signals can take, which run where they have interrupted the thread that has it.
     self._one_at_a_time, self._process = RLock(), os.getpid()
     self._busy = False
+    self._iterations = 0
     # Filled when the handler of a signal raised just as a batch came: then that is the next one. Only with the lock is it known
     # that it is not being filled, or taken.
     self._came = Handle(library.batch_release)
@@ -89,10 +109,12 @@ class Batches:
     return self._handle
 
   def __iter__(self) -> Any:
-    if not self._resume_on_iter:
-      with self._mine():
-        self._begin()
-    return self
+    if self._resume_on_iter:
+      return Epoch(self, 0)
+    with self._mine():
+      self._begin()
+      self._iterations += 1
+      return Epoch(self, self._iterations)
 
   def _begin(self) -> None:
     """An epoch, unless the place where one is to begin or go on is set already."""
@@ -112,8 +134,12 @@ class Batches:
     return (self._rest.order if self._rest else self._order).steps
 
   def __next__(self) -> Any:
+    return self._next_of(None)
+
+  def _next_of(self, iterator: Optional[Epoch]) -> Any:
+    """None: asked without one."""
     try:
-      batch = self._next()
+      batch = self._next(iterator)
     except Error:
       _stay_at_exit()
       raise
@@ -128,9 +154,15 @@ class Batches:
     for function in self._functions:
       function(pixels, identities)
 
-  def _next(self) -> Any:
+  def _next(self, iterator: Optional[Epoch]) -> Any:
     with self._mine():
       self._refuse_in_handler()
+      if iterator is not None:
+        if iterator._over:
+          raise StopIteration
+        if iterator._number != self._iterations:
+          raise StateError("another loop over this loader, or iter(), has begun the next epoch since this loop began: a loader is in "
+                           "one place at a time; open a second one, or ask for next(loader)")
       handle = self._open()
       self._busy = True
       try:
@@ -139,6 +171,8 @@ class Batches:
           if not came and self._ask(handle, came) == _c.END:
             if self._under_way:
               self._end(self._under_way[0])
+            if iterator is not None:
+              iterator._over = True
             raise StopIteration
           batch, empty = self._made(came), Handle(library.batch_release)
           if self._came is came:  # else cursor, asked for by a signal's handler, has made the library go back before this batch

@@ -386,7 +386,7 @@ class Dataset:
     """
     if self._ids is not None:
       return self.where(split=name)
-    return Dataset._of(made(library.dataset_release, library.dataset_split, self._handle, c_text(name, "name")), ["split", self._source, decoded(encoded(name))])
+    return Dataset._of(made(library.dataset_release, library.dataset_split, self._handle, c_text(name, "split")), ["split", self._source, decoded(encoded(name))])
 
   def select(self, ids: Ids) -> Dataset:
     """The samples with these numbers, in this order, as a Dataset; a number may come twice. Negative ones count from the end.

@@ -51,7 +51,7 @@ class Decode:
         filter=choice(filter, "filter", FILTERS),
         shortest_side=whole(shortest_side, "shortest_side", 32, least=1),
         channels=channels,
-        flip_probability=real(flip, "flip"),
+        flip_probability=_probability(flip, "flip"),
         type=kind,
         layout=choice(layout, "layout", LAYOUTS),
         mean=means,
@@ -86,8 +86,18 @@ def _without_effect(crop: str, needed: str, **options: tuple[Any, Any]) -> None:
       raise OptionError(f"{name} needs crop='{needed}'")
 
 
+def _probability(value: float, what: str) -> float:
+  number = real(value, what)
+  if not 0 <= number <= 1:
+    raise OptionError(f"{what} must be a probability, from 0 to 1, not {value!r}")
+  return number
+
+
 def _range(values: Sequence[float], what: str) -> tuple[float, float]:
-  low, high = values
+  try:
+    low, high = (real(value, what) for value in values)
+  except (TypeError, ValueError):
+    raise OptionError(f"{what} must be two numbers, from and to, not {values!r}") from None
   if not 0 < low <= high:
     raise OptionError(f"{what} must be a range of numbers above 0, not from {low} to {high}")
   return low, high

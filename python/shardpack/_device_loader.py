@@ -236,6 +236,10 @@ class DeviceLoader(BatchesOnDevice):
     """A dict. fallbacks counts what the GPU was to do and the CPU does, why_fallback says why of the first one."""
     return super().stats()
 
+  def __iter__(self) -> Iterator[DeviceBatch]:
+    epoch: Iterator[DeviceBatch] = super().__iter__()
+    return epoch
+
   def __next__(self) -> DeviceBatch:
     batch: DeviceBatch = super().__next__()
     return batch

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
 
 from . import _c, _resume
 from ._batch import Batch, Look
@@ -143,9 +143,9 @@ class Loader(Batches):
     self._came = Handle(library.batch_release)
     return self._cursor()
 
-  def __iter__(self) -> Loader:
-    super().__iter__()
-    return self
+  def __iter__(self) -> Iterator[Batch]:
+    epoch: Iterator[Batch] = super().__iter__()
+    return epoch
 
   def __next__(self) -> Batch:
     batch: Batch = super().__next__()

@@ -15,7 +15,7 @@ from ._text import encoded
 def choice(value: Any, what: str, numbers: Mapping[str, Any]) -> Any:
   """The number of a word."""
   if not isinstance(value, str) or value not in numbers:
-    raise OptionError(f"{what} must be one of " + ", ".join(f"'{name}'" for name in numbers))
+    raise OptionError(f"{what} must be one of " + ", ".join(f"'{name}'" for name in numbers) + f", not {value!r}")
   return numbers[value]
 
 
@@ -80,9 +80,9 @@ def normalising(dtype: str | None, mean: Sequence[float], std: Sequence[float], 
 
 
 def _threes(values: tuple[float, ...], what: str, channels: int) -> Any:
-  numbers = values * 3 if len(values) == channels == 1 else values
+  numbers = tuple(real(value, what) for value in (values * 3 if len(values) == channels == 1 else values))
   if len(numbers) != 3:
-    raise OptionError(f"{what} must be three numbers, one per channel")
+    raise OptionError(f"{what} must be three numbers, one per channel, not {values}")
   array = (ctypes.c_float * 3)(*numbers)
   if not all(abs(number) < float("inf") for number in array):
     raise OptionError(f"{what} must be three finite numbers, not {numbers}")

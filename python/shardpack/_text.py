@@ -17,7 +17,7 @@ def encoded(text: str | bytes, what: str = "text") -> bytes:
   if isinstance(text, bytes):
     return text
   if not isinstance(text, str):
-    raise TypeError(f"{what} is str or bytes, and not {type(text).__name__}")
+    raise TypeError(f"{what} must be str or bytes, not {type(text).__name__}")
   try:
     return text.encode("utf-8", "surrogateescape")
   except UnicodeEncodeError:

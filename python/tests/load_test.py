@@ -1,5 +1,6 @@
 """shardpack.load and what its loaders can do."""
 
+import itertools
 import os
 import pathlib
 import tempfile
@@ -58,7 +59,13 @@ class ArgumentsTest(unittest.TestCase):
                           ({"batch": "8"}, "batch must be a whole number, not '8'"), ({"size": (1, 2, 3)}, "size must be"),
                           ({"size": 0}, "width must be"), ({"to": "mxnet"}, "to must be one of"),
                           ({"size": True}, "size must be"), ({"size": (8, True)}, "size must be"),
-                          ({"size": 8, "crop": None}, "crop must be one of"),
+                          ({"size": 8, "crop": None}, "crop must be one of .*, not None"),
+                          ({"size": 8, "flip": 2}, "flip must be a probability, from 0 to 1, not 2"),
+                          ({"size": 8, "flip": float("nan")}, "flip must be a probability"),
+                          ({"size": 8, "scale": 0.5}, "scale must be two numbers, from and to, not 0.5"),
+                          ({"size": 8, "ratio": (1, 2, 3)}, "ratio must be two numbers"), ({"size": 8, "scale": ("a", "b")}, "scale must be"),
+                          ({"size": 8, "dtype": "float32", "mean": (0.5, "a", 0.5)}, "mean must be a number, not 'a'"),
+                          ({"size": 8, "dtype": "float32", "std": (0.5, 0.5)}, "std must be three numbers, .* not"),
                           ({"batch": None, "global_batch": 9, "rank": 0, "world_size": 2}, "not divisible by the world size 2"),
                           ({"decode_on": "device"}, "need a device"),
                           ({"channels_last": True}, "need a device"), ({"decode_fields": {"mask": "nearest"}}, "needs a Decode"),
@@ -165,6 +172,36 @@ class EpochsTest(unittest.TestCase):
           pass
         self.assertEqual(places(loader), [(4, 0), (4, 1), (4, 2)])
         self.assertEqual((loader.epoch, loader.step, len(loader)), (5, 0, 3))
+
+  def test_an_iterator_goes_on_where_it_is_and_ends_with_its_epoch(self):
+    loader = load(epochs=0)
+    batches = iter(loader)
+    self.assertEqual(places([next(batches)]), [(0, 0)])
+    self.assertEqual(places(batches), [(0, 1), (0, 2)])  # `for` asks an iterator for its iterator
+    self.assertEqual((list(batches), next(batches, None)), ([], None))
+    batches = iter(loader)
+    groups = iter(lambda: places(itertools.islice(batches, 2)), [])
+    self.assertEqual(list(groups), [[(1, 0), (1, 1)], [(1, 2)]])
+
+  def test_a_loop_whose_loader_is_taken_elsewhere_says_so(self):
+    for options in ({}, {"device": "cpu", "size": 8}):
+      loader = load(epochs=0, **options)
+      seen = []
+      with self.subTest(**options), self.assertRaisesRegex(shardpack.StateError, "another loop over this loader"):
+        for batch in loader:
+          seen += places([batch])
+          next(iter(loader))  # for a look at a batch
+      self.assertEqual(seen, [(0, 0)])
+
+  def test_threads_share_an_iterator(self):
+    loader = load(batch=1, epochs=0)
+    batches, seen = iter(loader), []
+    threads = [threading.Thread(target=lambda: seen.extend(places(batches))) for _ in range(4)]
+    for thread in threads:
+      thread.start()
+    for thread in threads:
+      thread.join()
+    self.assertEqual(sorted(seen), [(0, step) for step in range(48)])
 
   def test_resume_on_iter_goes_on(self):
     loader = load(resume_on_iter=True, epochs=2)
