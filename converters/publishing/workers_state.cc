@@ -23,7 +23,6 @@
 namespace shardpack {
 namespace {
 
-
 std::string PathIn(std::string_view folder, std::string_view name) {
   return absl::StrCat(std::string(folder), "/", std::string(name));
 }
