@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "converters/publishing/owned_folder.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_names.h"
@@ -38,7 +39,7 @@ namespace {
 using absl::StrCat;
 using nlohmann::json;
 
-constexpr char kHead[] = "list.json", kSchema[] = "shardpack.list/1", kStaged[] = "part";
+constexpr char kHead[] = "list.json", kSchema[] = "shardpack.list/1", kStaged[] = "of-the-run";
 constexpr uint64_t kMaxHeadBytes = uint64_t{1} << 30;
 constexpr std::chrono::milliseconds kLeastPause{20}, kMostPause{1000};
 
@@ -101,7 +102,8 @@ absl::StatusOr<Head> ReadHead(const std::string& lists) {
       return absl::InvalidArgumentError(
           StrCat(EscapeForTerminal(path), " was made by another version of pack; list again"));
     }
-    Head head{.root = Unescaped(value.at("root"))};
+    Head head;
+    head.root = Unescaped(value.at("root"));
     const json& options = value.at("options");
     head.options.any_extension = options.at("any_extension").get<bool>();
     head.options.extensions = UnescapedList(options.at("extensions"));
@@ -257,13 +259,36 @@ class SharedLister {
   std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first
 };
 
+// As they are typed.
+std::string FlagsOf(const FolderSourceOptions& options) {
+  std::string flags;
+  const auto add = [&](std::string_view name, const std::string& value) {
+    absl::StrAppend(&flags, " --", std::string(name), " ", ShellQuoted(value));
+  };
+  if (options.any_extension) {
+    add("ext", "any");
+  } else if (!options.extensions.empty()) {
+    add("ext", absl::StrJoin(options.extensions, ","));
+  }
+  for (const std::string& glob : options.include) add("include", glob);
+  for (const std::string& glob : options.exclude) add("exclude", glob);
+  if (options.follow) absl::StrAppend(&flags, " --follow");
+  if (options.max_file_bytes != FolderSourceOptions().max_file_bytes)
+    add("max-file-size", StrCat(options.max_file_bytes));
+  std::vector<std::string> fields;
+  for (const Sidecar& each : options.sidecars)
+    fields.push_back(StrCat(each.suffix, ":", each.field));
+  if (!fields.empty()) add("fields", absl::StrJoin(fields, ","));
+  return flags;
+}
+
 absl::Status NotComplete(const std::string& lists, const Head& head,
                          const std::set<uint32_t>& missing) {
   return absl::AbortedError(
       StrCat(EscapeForTerminal(lists), " is not complete: of ", head.parts.size(), " parts ",
              missing.size(), " are not listed yet: ", ShardList(missing, 20),
              ". They are listed by\n  ", TypedProgram(), " list ", ShellQuoted(head.root),
-             " --write ", ShellQuoted(lists), " --join"));
+             FlagsOf(head.options), " --write ", ShellQuoted(lists), " --join"));
 }
 
 }  // namespace

@@ -84,14 +84,16 @@ class ListTest(cluster.ClusterTest):
       shutil.rmtree(self.folder / "lists")
 
   def test_a_list_that_is_not_complete(self):
-    want = self.listing("src")
-    self.lists()
+    words = ("--exclude", "it's*", "--include", "[!x]*/*.jpg", "--ext", "jpg,png", "--fields", "txt,json:meta", "--follow",
+             "--max-file-size", "1MB")
+    want = self.listing("src", *words, "--missing-part", "keep")
+    self.lists(*words)
     os.unlink(self.folder / "lists/part-000001")
     refused = self.pack("plan", "--from", "lists", expect=7).stderr
     self.assertIn("1 are not listed yet: 1", refused)
     typed = re.search(r"^  (\S*pack list .*)$", refused, re.MULTILINE)[1]
     subprocess.run(["sh", "-c", typed], cwd=self.folder, check=True, stderr=subprocess.DEVNULL)
-    self.assertEqual(want, self.listing("--from", "lists"))
+    self.assertEqual(want, self.listing("--from", "lists", "--missing-part", "keep"))
 
   def test_what_is_refused(self):
     self.lists("--exclude", "dog/")
