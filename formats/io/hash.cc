@@ -36,21 +36,29 @@ std::string Digest::ToHex() const {
   return std::string(text.data(), 32);
 }
 
+namespace {
+
+constexpr uint8_t kNoDigit = 0x80;
+constexpr std::array<uint8_t, 256> kHexDigits = [] {
+  std::array<uint8_t, 256> digits = {};
+  for (uint8_t& digit : digits) digit = kNoDigit;
+  for (uint8_t i = 0; i < 16; ++i) digits[static_cast<uint8_t>("0123456789abcdef"[i])] = i;
+  return digits;
+}();
+
+}  // namespace
+
+// Journals have many: no branch for each digit.
 std::optional<Digest> ParseDigest(std::string_view hex) {
   if (hex.size() != 32) return std::nullopt;
   std::array<uint64_t, 2> words = {0, 0};
+  uint8_t any = 0;
   for (size_t i = 0; i < 32; ++i) {
-    const char c = hex[i];
-    uint64_t digit = 0;
-    if (c >= '0' && c <= '9') {
-      digit = static_cast<uint64_t>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<uint64_t>(c - 'a' + 10);
-    } else {
-      return std::nullopt;
-    }
+    const uint8_t digit = kHexDigits[static_cast<uint8_t>(hex[i])];
+    any |= digit;
     words[i / 16] = words[i / 16] << 4 | digit;
   }
+  if ((any & kNoDigit) != 0) return std::nullopt;
   return Digest{words[0], words[1]};
 }
 
