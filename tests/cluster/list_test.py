@@ -43,7 +43,8 @@ class ListTest(cluster.ClusterTest):
     (self.folder / "src/void/below").mkdir(parents=True)
     os.symlink("../deep/1", self.folder / "src/cat/link")
     os.symlink("..", self.folder / "src/cat/loop")
-    os.symlink("/tmp", self.folder / "src/dog/outside")
+    self.write("elsewhere/below/one.jpg", command.jpeg(99))
+    os.symlink("../../elsewhere", self.folder / "src/dog/outside")
     os.symlink("nowhere.jpg", self.folder / "src/dog/dangling.jpg")
     os.mkfifo(self.folder / "src/dog/fifo.jpg")
     self.pack("build", "src/deep", "-o", "src/deep/2/packed", "-q", "--label-from", "none", expect=None)
@@ -54,7 +55,7 @@ class ListTest(cluster.ClusterTest):
   def test_a_list_plans_as_its_source(self):
     self.odd_source()
     for words in ((), ("--exclude", "3/", "--exclude", "unmatched/"), ("--ext", "jpg,doc", "--include", "cat/*"), ("--follow",),
-                  ("--fields", "txt"), ("--max-file-size", "600")):
+                  ("--fields", "txt"), ("--max-file-size", str(len(command.jpeg(7))))):
       with self.subTest(words=words):
         of_plan = ("--label-from", "dir", "--split-by", "hash", "--missing-part", "keep")
         want = self.listing("src", *words, *of_plan, unprivileged=True)
