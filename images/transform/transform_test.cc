@@ -100,7 +100,8 @@ Image Patched(Image profile, size_t at, const std::string& bytes) {
 }
 
 size_t PlaceOf(const Image& profile, const std::string& words) {
-  return static_cast<size_t>(std::ranges::search(profile, words).begin() - profile.begin());
+  return static_cast<size_t>(
+      std::search(profile.begin(), profile.end(), words.begin(), words.end()) - profile.begin());
 }
 
 // Whatever the profile is, the pixels are valid: they are treated as without a profile, and
