@@ -241,7 +241,7 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   }
   if (out_.options().fsync) RETURN_IF_ERROR(staged_->SyncData());
   // If another worker was faster, what it has published stays.
-  RETURN_IF_ERROR(out_.FollowOthers(plan_).status());
+  RETURN_IF_ERROR(out_.FollowOthers(plan_, std::span(&result_.shard, 1)).status());
   ASSIGN_OR_RETURN(std::optional<ShardResult> theirs, out_.TakeFinishedByOther(result_.shard));
   const bool as_good =
       theirs && (theirs->file.xxh3_128 == result_.file.xxh3_128 || LacksWhatMayBeBack(result_));

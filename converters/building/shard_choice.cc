@@ -13,7 +13,7 @@
 namespace shardpack {
 
 absl::StatusOr<std::vector<ShardResult>> ShardChoice::Theirs(std::span<const uint32_t> waiting) {
-  ASSIGN_OR_RETURN(const std::set<uint32_t> journalled, out_.FollowOthers(plan_));
+  ASSIGN_OR_RETURN(const std::set<uint32_t> journalled, out_.FollowOthers(plan_, waiting));
   std::vector<ShardResult> theirs;
   if (journalled.empty()) return theirs;
   for (const uint32_t shard : waiting) {

@@ -274,15 +274,23 @@ absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, 
   RETURN_IF_ERROR(journal->file_.ReadExactlyAt(
       0, std::as_writable_bytes(std::span(beginning.data(), beginning.size()))));
   if (!IsJournalText(beginning)) return not_ours;
-  // A line torn by a kill must not swallow the next one.
-  RETURN_IF_ERROR(journal->file_.Write(std::array{AsBytes("\n")}));
+  RETURN_IF_ERROR(journal->Write(""));
   return journal;
+}
+
+// A line torn by a kill, or by a disk that was full, must not swallow the next one.
+absl::Status Journal::Write(const std::string& line) {
+  const std::string text = torn_ ? "\n" + line : line;
+  torn_ = true;
+  RETURN_IF_ERROR(file_.Write(std::array{AsBytes(text)}));
+  torn_ = false;
+  return absl::OkStatus();
 }
 
 absl::Status Journal::Append(const ShardResult& result) {
   const std::string line = ToJournalLine(result);
   const std::lock_guard lock(mutex_);
-  absl::Status written = file_.Write(std::array{AsBytes(line)});
+  absl::Status written = Write(line);
   return written.ok() && sync_ ? file_.SyncData() : written;
 }
 
@@ -297,7 +305,7 @@ absl::Status Journal::AppendPending(const ShardResult& result) {
   pending.pending = true;
   const std::string line = ToJournalLine(pending);
   const std::lock_guard lock(mutex_);
-  return file_.Write(std::array{AsBytes(line)});
+  return Write(line);
 }
 
 absl::StatusOr<std::vector<ShardResult>> JournalReader::ReadNew(const std::set<std::string>* only) {
@@ -356,6 +364,10 @@ absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_fo
                                                       JournalParts parts) {
   ASSIGN_OR_RETURN(std::vector<ShardResult> lines,
                    JournalReader(pack_folder, "", parts).ReadNew(only));
+  return LastOfEqual(std::move(lines));
+}
+
+std::vector<ShardResult> LastOfEqual(std::vector<ShardResult> lines) {
   const auto what = [](const ShardResult& line) {
     const Digest none;
     return std::tuple(line.shard, line.file.xxh3_128, line.index.xxh3_128, line.plan.value_or(none),

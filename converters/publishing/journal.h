@@ -80,9 +80,11 @@ class Journal {
 
  private:
   Journal(File file, bool sync) : file_(std::move(file)), sync_(sync) {}
+  absl::Status Write(const std::string& line);  // under mutex_
   std::mutex mutex_;
   File file_;
   const bool sync_;
+  bool torn_ = true;  // the last line may lack its end
 };
 
 // Reads all `journal*.jsonl` of a folder as they grow: each call returns the new lines, file by
@@ -98,6 +100,8 @@ class JournalReader {
   // The same, one line after another, pending ones among them: they need no memory.
   absl::Status ReadEachNew(const std::function<void(ShardResult&)>& take,
                            const std::set<std::string>* only = nullptr);
+  // From now on, that journal is not read.
+  void Leave(std::string name) { except_ = std::move(name); }
   // Pending lines found by all calls so far; the calls do not return these.
   const std::vector<ShardResult>& pending() const { return pending_; }
 
@@ -108,8 +112,10 @@ class JournalReader {
   std::map<std::string, uint64_t> read_;  // file -> bytes up to the last whole line
 };
 
-// The last of equal lines from all journals in the folder, sorted by shard. A shard has several
-// lines if runs wrote it with other bytes or for another plan.
+// The last of equal lines, sorted by shard. A shard has several lines if runs wrote it with other
+// bytes or for another plan.
+std::vector<ShardResult> LastOfEqual(std::vector<ShardResult> lines);
+// The same of all journals in the folder.
 // `only`: see JournalReader.
 absl::StatusOr<std::vector<ShardResult>> ReadJournals(const std::string& pack_folder,
                                                       const std::set<std::string>* only = nullptr,

@@ -1,5 +1,9 @@
 #include "converters/publishing/journal.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "converters/publishing/pack_names.h"
@@ -161,6 +165,30 @@ TEST(MergeFactsTest, TakesExtremesAndSums) {
   EXPECT_EQ(all.min_height, 30u);
   EXPECT_EQ(all.max_height, 40u);
   EXPECT_EQ(all.image_formats["jpg"], 7u);
+}
+
+// As a disk that is full for a while does.
+TEST(JournalTest, ALineThatWasCutDoesNotSwallowTheNextOne) {
+  const ScratchFolder scratch;
+  const std::string path = scratch.File("journal.jsonl");
+  auto journal = Journal::Open(path, /*sync=*/false);
+  ASSERT_TRUE(journal.ok());
+  ASSERT_TRUE((*journal)->Append(Example(1)).ok());
+  const uint64_t bytes = std::filesystem::file_size(path);
+  struct rlimit was;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &was), 0);
+  std::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit cut = {bytes + 100, was.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &cut), 0);
+  EXPECT_FALSE((*journal)->Append(Example(2)).ok());
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &was), 0);
+  EXPECT_EQ(std::filesystem::file_size(path), bytes + 100);
+  ASSERT_TRUE((*journal)->Append(Example(3)).ok());
+  const auto lines = ReadJournals(scratch.path());
+  ASSERT_TRUE(lines.ok());
+  ASSERT_THAT(*lines, SizeIs(2));
+  EXPECT_EQ((*lines)[0].shard, 1u);
+  EXPECT_EQ((*lines)[1].shard, 3u);
 }
 
 }  // namespace

@@ -235,7 +235,7 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
   const std::string journal_name =
       options.worker ? WorkersJournal(dir.stage_->owner()) : std::string(kJournalName);
   ASSIGN_OR_RETURN(dir.journal_, Journal::Open(dir.PathOf(journal_name), options.fsync));
-  dir.Follow(std::string(NameInFolder(journal_name)));
+  dir.FollowFrom(std::string(NameInFolder(journal_name)));
   if (options.shares()) RETURN_IF_ERROR(dir.BeginSharing(plan));
   return dir;
 }

@@ -23,6 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,7 @@
 #include "converters/publishing/owned_folder.h"
 #include "converters/publishing/run_stage.h"
 #include "converters/publishing/shard_claims.h"
+#include "converters/publishing/shard_results.h"
 #include "converters/threads/io_pool.h"
 #include "formats/io/staged_file.h"
 
@@ -94,9 +96,10 @@ class OutputDir {
   absl::StatusOr<std::unique_ptr<StagedFile>> StageWhole(const std::string& name,
                                                          std::string_view bytes) const;
 
-  // Reads what other runs have journalled since the last call. Returns the wanted shards that are
-  // journalled, and not taken yet.
-  absl::StatusOr<std::set<uint32_t>> FollowOthers(const Plan& plan) const;
+  // Reads what other runs have journalled since the last call; of these shards at least, which are
+  // wanted. Returns the wanted shards that are journalled, and not taken yet.
+  absl::StatusOr<std::set<uint32_t>> FollowOthers(const Plan& plan,
+                                                  std::span<const uint32_t> shards) const;
   // The shard, once, if another run had published and journalled it by then, intact (for shards
   // that were named: by their hash, else by their sizes); else nullopt.
   absl::StatusOr<std::optional<ShardResult>> TakeFinishedByOther(uint32_t shard) const;
@@ -134,6 +137,9 @@ class OutputDir {
   absl::Status Close();
 
  private:
+  // Up to this, everybody reads and checks a plan as a whole, and it is copied into OUT.
+  static constexpr uint64_t kSmallPlanBytes = uint64_t{16} << 20;
+
   struct Followed;  // what was read so far of other runs' journals, by shard
   struct Seen {     // a file's identity and state
     uint64_t device, inode, bytes;
@@ -169,7 +175,9 @@ class OutputDir {
   absl::Status OtherBytes(const std::string& name, const FileEntry& mine) const;
   absl::Status IndexPlan(const Plan& plan, std::optional<Plan>* was);
   absl::Status CheckJournals(const Plan& plan);
-  absl::StatusOr<std::optional<std::set<std::string>>> JournalsToRead() const;
+  bool ReadsFewJournals() const;
+  void Keep(ShardResult line) const;
+  absl::Status AddJournals(std::span<const uint32_t> shards) const;
   absl::Status ClaimNames(const Plan& plan) const;
   absl::Status DiscardOtherPlan(const Plan& plan);
   absl::Status OrOverwrite(const absl::Status& status) const;
@@ -178,8 +186,11 @@ class OutputDir {
   absl::Status ReplacePlan(const Plan& plan) const;
   absl::StatusOr<std::unique_ptr<StagedFile>> StagePlan(const Plan& plan) const;
   absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
-  void Follow(const std::string& own_journal);
+  void BeginFollowing();
+  void FollowFrom(const std::string& own_journal);
   absl::Status FindFinished(const Plan& plan, const std::optional<Plan>& was, IoPool& pool);
+  absl::Status FindUnlisted(const Plan& plan, const std::vector<bool>& wants, IoPool& pool,
+                            std::vector<ShardResult>& lines, ShardStates& states) const;
   absl::StatusOr<std::optional<Seen>> LookAt(const std::string& name) const;
   absl::Status MayReplace(const std::string& name);
   absl::Status CheckMayReplace(const std::string& name) const;

@@ -34,7 +34,6 @@ constexpr char kOfTheRun[] = "of-the-run";  // in the stage
 constexpr int kLockTries = 100;
 constexpr std::chrono::milliseconds kLockPause{20};
 // Copying more than this would keep a worker from its first shard.
-constexpr uint64_t kMaxCopiedPlanBytes = uint64_t{16} << 20;
 
 // A file of `.pack` that another program or a user made stays.
 absl::Status CheckOursInPack(const std::string& out, const OwnedFolder& folder,
@@ -63,7 +62,7 @@ absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StagePlan(const Plan& pla
 // builds.
 absl::Status OutputDir::PublishPlan(const Plan& plan) const {
   const PlanSlices* const slices = plan.slices();
-  if (slices != nullptr && slices->file().bytes.size() > kMaxCopiedPlanBytes) {
+  if (slices != nullptr && slices->file().bytes.size() > kSmallPlanBytes) {
     const std::string name = PathOf(kPlanName);
     if (::linkat(AT_FDCWD, slices->file().path.c_str(), AT_FDCWD, name.c_str(),
                  AT_SYMLINK_FOLLOW) == 0)

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/leases.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/pack_names.h"
 #include "converters/publishing/replacement.h"
@@ -21,8 +22,6 @@
 
 namespace shardpack {
 namespace {
-
-constexpr uint64_t kWhollyReadPlanBytes = uint64_t{16} << 20;
 
 // Every name that a build of the plan may give a file, except those that a commit adds.
 std::string MadeNames(const Plan& plan) {
@@ -38,18 +37,39 @@ std::string MadeNames(const Plan& plan) {
 }  // namespace
 
 struct OutputDir::Followed {
-  explicit Followed(JournalReader journals) : reader(std::move(journals)) {}
+  Followed(JournalReader journals, bool few) : reader(std::move(journals)), reads_few(few) {}
+
+  // Null = all journals.
+  const std::set<std::string>* Only() const { return reads_few ? &journals : nullptr; }
+
   std::mutex mutex;
   JournalReader reader;
   std::set<uint32_t> wanted;
   std::map<uint32_t, std::vector<ShardResult>> lines;  // of other runs, of wanted shards
+  bool reads_few;
+  std::set<std::string> journals = {std::string(NameInFolder(kJournalName))};
+  std::map<uint32_t, uint32_t> generations;  // of the leases that have named journals
 };
 
-void OutputDir::Follow(const std::string& own_journal) {
-  followed_ = std::make_shared<Followed>(JournalReader(PathOf(kPackFolder), own_journal));
+// A worker that helps many others knows of their shards what a look at sizes needs.
+void OutputDir::BeginFollowing() {
+  const JournalParts parts = Reads() ? JournalParts::kAll : JournalParts::kFiles;
+  followed_ =
+      std::make_shared<Followed>(JournalReader(PathOf(kPackFolder), "", parts), ReadsFewJournals());
+}
+
+// What was finished before is known.
+void OutputDir::FollowFrom(const std::string& own_journal) {
+  if (followed_ == nullptr) BeginFollowing();
+  followed_->reader.Leave(own_journal);
   followed_->wanted.insert(wanted_.begin(), wanted_.end());
-  // What was finished before is known.
   for (const ShardResult& result : finished_) followed_->wanted.erase(result.shard);
+  for (auto& [shard, lines] : followed_->lines) {
+    const bool known = !followed_->wanted.contains(shard);
+    std::erase_if(lines,
+                  [&](const ShardResult& line) { return known || line.journal == own_journal; });
+  }
+  std::erase_if(followed_->lines, [](const auto& each) { return each.second.empty(); });
 }
 
 absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
@@ -70,7 +90,7 @@ absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
     return other_format.empty() ? &plan.format() : nullptr;
   });
   // A worker that reads a large one leaves what others build from to them.
-  const bool reads_all = !options_.worker || file->bytes.size() <= kWhollyReadPlanBytes;
+  const bool reads_all = !options_.worker || file->bytes.size() <= kSmallPlanBytes;
   if (read.ok() && reads_all && !options_.only_commit) {
     if (const absl::Status whole = read->CheckAllSlices(); !whole.ok()) read = whole;
   }
@@ -144,33 +164,80 @@ absl::Status OutputDir::RenewPlan(const Plan& was, const Plan& now) {
 }
 
 // Whoever builds a shard holds a lease of it: a worker for which few shards were named need not
-// read what was journalled of all others. nullopt = all journals.
-absl::StatusOr<std::optional<std::set<std::string>>> OutputDir::JournalsToRead() const {
+// read what was journalled of all others.
+bool OutputDir::ReadsFewJournals() const {
   constexpr size_t kFew = 100;
-  std::optional<std::set<std::string>> names;
-  if (!options_.shares() || !options_.worker->named || wanted_.size() > kFew) return names;
-  names.emplace({std::string(NameInFolder(kJournalName))});
-  for (const uint32_t shard : wanted_) {
-    for (uint32_t generation = 1;; ++generation) {
+  return options_.shares() && options_.worker->named && wanted_.size() <= kFew;
+}
+
+// Leases that were read before are not read again.
+absl::Status OutputDir::AddJournals(std::span<const uint32_t> shards) const {
+  for (const uint32_t shard : shards) {
+    if (!followed_->reads_few) return absl::OkStatus();
+    for (uint32_t& known = followed_->generations[shard];; ++known) {
       const absl::StatusOr<std::string> owner =
-          folder_->Read(LeaseName(shard, generation), kMaxOwnerBytes);
+          folder_->Read(LeaseName(shard, known + 1), kMaxOwnerBytes);
       if (absl::IsNotFound(owner.status())) break;
       if (!owner.ok()) return owner.status();
-      if (!IsRunName(*owner)) return std::optional<std::set<std::string>>();
-      names->insert(std::string(NameInFolder(WorkersJournal(*owner))));
+      followed_->reads_few = IsRunName(*owner);  // a torn one may be anybody's
+      if (!followed_->reads_few) break;
+      followed_->journals.insert(std::string(NameInFolder(WorkersJournal(*owner))));
     }
   }
-  return names;
+  return absl::OkStatus();
+}
+
+// A listing of a network file system may show the journals of others late; leases name them.
+absl::Status OutputDir::FindUnlisted(const Plan& plan, const std::vector<bool>& wants, IoPool& pool,
+                                     std::vector<ShardResult>& lines, ShardStates& states) const {
+  std::set<uint32_t> done;
+  std::vector<bool> missing = wants;
+  for (const ShardResult& result : states.finished) {
+    done.insert(result.shard);
+    missing[result.shard] = false;
+  }
+  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(path_));
+  ASSIGN_OR_RETURN(const Leases leases, Leases::Read(folder, done));
+  const std::set<std::string> journals = leases.Journals();
+  ASSIGN_OR_RETURN(std::vector<ShardResult> late, followed_->reader.ReadNew(&journals));
+  late = LastOfEqual(std::move(late));
+  RETURN_IF_ERROR(CheckOnePlan(path_, plan.digest(), late));
+  ASSIGN_OR_RETURN(ShardStates more,
+                   LookAtShards(path_, plan, late, missing, ShardLook::kHash, pool, options_.stop));
+  for (ShardResult& result : more.finished) {
+    states.damaged.erase(result.shard);
+    states.finished.push_back(std::move(result));
+  }
+  std::sort(states.finished.begin(), states.finished.end(),
+            [](const ShardResult& a, const ShardResult& b) { return a.shard < b.shard; });
+  states.damaged.merge(more.damaged);
+  lines.insert(lines.end(), late.begin(), late.end());
+  return absl::OkStatus();
 }
 
 // A shard without a valid line is built again, and replaces the existing one when it is published.
 absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>& was,
                                      IoPool& pool) {
-  ASSIGN_OR_RETURN(const auto names, JournalsToRead());
-  const std::set<std::string>* const only = names ? &*names : nullptr;
-  ASSIGN_OR_RETURN(std::vector<ShardResult> lines, ReadJournals(PathOf(kPackFolder), only));
+  BeginFollowing();
+  RETURN_IF_ERROR(AddJournals(wanted_));
+  // Nothing is replaced by a worker that helps others.
+  const bool may_replace = Reads();
+  std::vector<ShardResult> lines, pending;
+  RETURN_IF_ERROR(followed_->reader.ReadEachNew(
+      [&](ShardResult& line) {
+        if (!line.pending) {
+          lines.push_back(std::move(line));
+        } else if (may_replace) {
+          pending.push_back(std::move(line));
+        }
+      },
+      followed_->Only()));
+  lines = LastOfEqual(std::move(lines));
   RETURN_IF_ERROR(CheckOnePlan(path_, plan.digest(), lines));
-  ASSIGN_OR_RETURN(std::set<std::string> noted, NotedFiles(path_, only));
+  std::set<std::string> noted;
+  if (may_replace) {
+    ASSIGN_OR_RETURN(noted, NotedFiles(path_, lines, pending));
+  }
   // Beside OUT, a manifest is that of a run killed before the exchange.
   if (replaces() && PublishedByOther(plan)) noted.insert(std::string(kManifestName));
   for (const std::string& name : noted) {
@@ -186,6 +253,8 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
                                                     Reads() ? ShardLook::kHash : ShardLook::kSize,
                                                     pool, options_.stop));
   if (options_.only_commit && states.finished.size() < plan.shards().size())
+    RETURN_IF_ERROR(FindUnlisted(plan, wants, pool, lines, states));
+  if (options_.only_commit && states.finished.size() < plan.shards().size())
     return Unfinished(path_, plan, states);
   finished_ = std::move(states.finished);
   // Inputs that were missing or not as planned may be available now: a worker may have had another
@@ -194,14 +263,19 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
   std::erase_if(finished_, [&](const ShardResult& result) {  // lines of older versions
     return was && !result.times && was->ShardTimes(result.shard) != plan.ShardTimes(result.shard);
   });
+  std::vector<bool> done(wants.size(), false);
+  for (const ShardResult& result : finished_) done[result.shard] = true;
   for (const ShardResult& line : lines) {
     if (line.shard >= wants.size() || !wants[line.shard]) continue;
-    journalled_.insert(line.shard);
+    journalled_.insert(journalled_.end(), line.shard);  // lines are sorted
     if (!FitsPlan(line, plan)) continue;
+    if (!done[line.shard]) Keep(line);
     const std::string index = IndexName(plan.shards()[line.shard].name);
+    const bool renamed = line.index.name != index;
     // The name that NameIndexes gives it. What was seen before the shards were read stays.
-    if (!replaceable_.contains(index)) RETURN_IF_ERROR(MayReplace(index));
-    if (line.index.name != index) old_indexes_.insert(line.index.name);
+    if ((may_replace || renamed) && !replaceable_.contains(index))
+      RETURN_IF_ERROR(MayReplace(index));
+    if (renamed) old_indexes_.insert(line.index.name);
   }
   return absl::OkStatus();
 }
@@ -242,21 +316,25 @@ absl::Status OutputDir::NameIndexes(const Plan& plan) {
 // built them has proven them, and the commit reads all of them.
 bool OutputDir::Reads() const { return !options_.shares() || options_.worker->named; }
 
-absl::StatusOr<std::set<uint32_t>> OutputDir::FollowOthers(const Plan& plan) const {
+// Its files may be there, as noted, at a later look.
+void OutputDir::Keep(ShardResult line) const {
+  if (!line.pending && !(Reads() && LacksWhatMayBeBack(line)))
+    followed_->lines[line.shard].push_back(std::move(line));
+}
+
+absl::StatusOr<std::set<uint32_t>> OutputDir::FollowOthers(const Plan& plan,
+                                                           std::span<const uint32_t> shards) const {
   const std::lock_guard lock(followed_->mutex);
-  ASSIGN_OR_RETURN(const auto names, JournalsToRead());
-  absl::StatusOr<std::vector<ShardResult>> read =
-      followed_->reader.ReadNew(names ? &*names : nullptr);
-  if (absl::IsNotFound(read.status())) read.emplace();  // published: .pack is gone
-  if (!read.ok()) return read.status();
-  for (ShardResult& line : *read) {
-    if (followed_->wanted.contains(line.shard) && FitsPlan(line, plan) &&
-        !(Reads() && LacksWhatMayBeBack(line)))
-      followed_->lines[line.shard].push_back(std::move(line));
-  }
-  std::set<uint32_t> shards;
-  for (const auto& [shard, lines] : followed_->lines) shards.insert(shards.end(), shard);
-  return shards;
+  RETURN_IF_ERROR(AddJournals(shards));
+  const absl::Status read = followed_->reader.ReadEachNew(
+      [&](ShardResult& line) {
+        if (followed_->wanted.contains(line.shard) && FitsPlan(line, plan)) Keep(std::move(line));
+      },
+      followed_->Only());
+  if (!read.ok() && !absl::IsNotFound(read)) return read;  // published: .pack is gone
+  std::set<uint32_t> journalled;
+  for (const auto& [shard, lines] : followed_->lines) journalled.insert(journalled.end(), shard);
+  return journalled;
 }
 
 absl::StatusOr<std::optional<ShardResult>> OutputDir::TakeFinishedByOther(uint32_t shard) const {

@@ -14,7 +14,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/listing/first_few.h"
-#include "converters/publishing/journal.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/shard_results.h"
 #include "formats/io/exists.h"
@@ -141,23 +140,28 @@ absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset) {
   return absl::IsNotFound(manifest.status()) ? NotedFiles(dataset) : manifest.status();
 }
 
+absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset) {
+  JournalReader journals(absl::StrCat(dataset, "/", std::string(kPackFolder)));
+  absl::StatusOr<std::vector<ShardResult>> lines = journals.ReadNew();
+  if (absl::IsNotFound(lines.status())) lines.emplace();
+  if (!lines.ok()) return lines.status();
+  return NotedFiles(dataset, *lines, journals.pending());
+}
+
 absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset,
-                                                 const std::set<std::string>* journals_read) {
+                                                 std::span<const ShardResult> lines,
+                                                 std::span<const ShardResult> pending) {
   const auto in = [&](std::string_view name) {
     return absl::StrCat(dataset, "/", std::string(name));
   };
   ASSIGN_OR_RETURN(std::set<std::string> noted, ReadNames(in(kMadeExtrasName)));
-  JournalReader journals(in(kPackFolder));
-  const absl::StatusOr<std::vector<ShardResult>> lines = journals.ReadNew(journals_read);
-  if (absl::IsNotFound(lines.status())) return noted;
-  if (!lines.ok()) return lines.status();
-  for (const ShardResult& line : *lines) {
+  for (const ShardResult& line : lines) {
     for (const std::string& name : {line.file.name, line.index.name}) {
       if (IsDatasetFileName(name)) noted.insert(name);
     }
   }
   // A file that was put there by others since then has other bytes.
-  for (const ShardResult& line : journals.pending()) {
+  for (const ShardResult& line : pending) {
     for (const FileEntry* entry : {&line.file, &line.index}) {
       if (!IsDatasetFileName(entry->name) || noted.contains(entry->name)) continue;
       ASSIGN_OR_RETURN(const bool same, Matches(in(entry->name), *entry));
@@ -167,40 +171,41 @@ absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset,
   return noted;
 }
 
-absl::StatusOr<bool> IsNoted(const std::string& dataset, const std::string& name) {
+namespace {
+
+// The first line, then pending line, that notes a file of this name: with the bytes that it has, or
+// for finished ones, if `any_bytes`, with any.
+absl::StatusOr<std::optional<ShardResult>> FindNoted(const std::string& dataset,
+                                                     const std::string& name, bool any_bytes) {
   JournalReader journals(absl::StrCat(dataset, "/", std::string(kPackFolder)));
   absl::StatusOr<std::vector<ShardResult>> lines = journals.ReadNew();
-  if (absl::IsNotFound(lines.status())) return false;
+  if (absl::IsNotFound(lines.status())) return std::nullopt;
   if (!lines.ok()) return lines.status();
   lines->insert(lines->end(), journals.pending().begin(), journals.pending().end());
-  for (const ShardResult& line : *lines) {
+  for (ShardResult& line : *lines) {
     for (const FileEntry* entry : {&line.file, &line.index}) {
       if (entry->name != name) continue;
-      ASSIGN_OR_RETURN(const bool same, Matches(absl::StrCat(dataset, "/", name), *entry));
-      if (same) return true;
+      bool same = any_bytes && !line.pending;
+      if (!same) {
+        ASSIGN_OR_RETURN(same, Matches(absl::StrCat(dataset, "/", name), *entry));
+      }
+      if (same) return std::optional(std::move(line));
     }
   }
-  return false;
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> IsNoted(const std::string& dataset, const std::string& name) {
+  ASSIGN_OR_RETURN(const auto line, FindNoted(dataset, name, /*any_bytes=*/false));
+  return line.has_value();
 }
 
 absl::StatusOr<std::optional<uint32_t>> NotedShard(const std::string& dataset,
                                                    const std::string& name) {
-  std::optional<uint32_t> shard;
-  JournalReader journals(absl::StrCat(dataset, "/", std::string(kPackFolder)));
-  const absl::StatusOr<std::vector<ShardResult>> lines = journals.ReadNew();
-  if (absl::IsNotFound(lines.status())) return shard;
-  if (!lines.ok()) return lines.status();
-  for (const ShardResult& line : *lines) {
-    if (line.file.name == name || line.index.name == name) return std::optional(line.shard);
-  }
-  for (const ShardResult& line : journals.pending()) {
-    for (const FileEntry* entry : {&line.file, &line.index}) {
-      if (entry->name != name) continue;
-      ASSIGN_OR_RETURN(const bool same, Matches(absl::StrCat(dataset, "/", name), *entry));
-      if (same) return std::optional(line.shard);
-    }
-  }
-  return shard;
+  ASSIGN_OR_RETURN(const auto line, FindNoted(dataset, name, /*any_bytes=*/true));
+  return line ? std::optional(line->shard) : std::nullopt;
 }
 
 absl::Status CheckHoldsOnly(const std::string& dataset, const std::set<std::string>& names,

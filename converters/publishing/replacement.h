@@ -14,11 +14,13 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "converters/publishing/journal.h"
 #include "converters/publishing/owned_folder.h"
 #include "converters/publishing/pack_names.h"
 #include "formats/core/manifest.h"
@@ -42,8 +44,11 @@ absl::StatusOr<std::set<std::string>> MadeFiles(const std::string& dataset);
 // What the runs of an unfinished build have noted as their own, whether or not there is a manifest:
 // the shards and indexes that they have finished, those that they were about to publish if present
 // with the noted bytes, and the other files of a commit.
-absl::StatusOr<std::set<std::string>> NotedFiles(
-    const std::string& dataset, const std::set<std::string>* journals_read = nullptr);
+absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset);
+// The same, with the lines of its journals that were read: finished ones, and pending ones.
+absl::StatusOr<std::set<std::string>> NotedFiles(const std::string& dataset,
+                                                 std::span<const ShardResult> lines,
+                                                 std::span<const ShardResult> pending);
 // Whether a run has noted a file with that name and the bytes that it has now.
 absl::StatusOr<bool> IsNoted(const std::string& dataset, const std::string& name);
 // The shard that this file is of, if a run has finished it, whatever bytes the file has now, or was

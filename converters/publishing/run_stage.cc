@@ -74,6 +74,12 @@ bool StillNamed(int fd, const std::string& path) {
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
+// What a file system without hard links answers. Other errors say nothing about it.
+bool IsLackOfLinks(int error) {
+  return error == EPERM || error == EACCES || error == EOPNOTSUPP || error == ENOSYS ||
+         error == EINVAL || error == EMLINK || error == EXDEV;
+}
+
 // Removes what killed runs of this machine have left. Errors are harmless.
 void RemoveDead(const OwnedFolder& dataset) {
   const absl::StatusOr<std::vector<std::string>> names = ListFolder(dataset.PathOf(kStageFolder));
@@ -195,11 +201,11 @@ absl::Status RunStage::TestFileSystem() const {
   // EEXIST: the reply to a first try was lost; then it is this very file, which is looked at below.
   if (::link(from.c_str(), to.c_str()) != 0 && errno != EEXIST) {
     const int error = errno;
-    if (error == ENOSPC || error == EDQUOT || error == EIO) return IoStatus("link", to, error);
+    if (!IsLackOfLinks(error)) return IoStatus("link", to, error);
     return unfit(absl::StrCat("a file cannot have two names (link: ", ::strerror(error), ")"));
   }
-  if (::link(from.c_str(), to.c_str()) == 0 || errno != EEXIST)
-    return unfit("a second link replaces the first");
+  if (::link(from.c_str(), to.c_str()) == 0) return unfit("a second link replaces the first");
+  if (errno != EEXIST) return IoStatus("link", to, errno);
   struct stat first, second;
   if (::lstat(from.c_str(), &first) != 0) return IoStatus("look at", from, errno);
   if (::lstat(to.c_str(), &second) != 0) return IoStatus("look at", to, errno);

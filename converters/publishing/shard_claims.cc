@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/leases.h"
 #include "converters/publishing/pack_names.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
@@ -17,6 +19,8 @@ namespace {
 constexpr std::string_view kStagedLease = "lease";
 // More generations than any number of dead holders leaves.
 constexpr uint32_t kMaxGenerations = 1'000'000;
+// Looks at a lease that exists and cannot be opened.
+constexpr int kMaxUnopened = 10;
 
 }  // namespace
 
@@ -64,10 +68,15 @@ absl::StatusOr<bool> ShardClaims::Create(uint32_t shard, uint32_t generation) co
   return false;
 }
 
-absl::StatusOr<std::string> ShardClaims::ReadOwner(uint32_t shard, uint32_t generation) const {
-  ASSIGN_OR_RETURN(std::string owner, folder_.Read(LeaseName(shard, generation), kMaxOwnerBytes));
-  if (IsRunName(owner)) return owner;
-  return absl::StrCat("unknown-", shard, ".", generation);
+absl::StatusOr<std::optional<std::string>> ShardClaims::ReadOwner(uint32_t shard,
+                                                                  uint32_t generation) {
+  absl::StatusOr<std::string> owner = folder_.Read(LeaseName(shard, generation), kMaxOwnerBytes);
+  const bool late = absl::IsNotFound(owner.status()) || absl::IsUnavailable(owner.status());
+  if (late && ++unopened_[shard] < kMaxUnopened) return std::nullopt;
+  if (!owner.ok()) return owner.status();
+  unopened_.erase(shard);
+  if (IsRunName(*owner)) return std::optional(*std::move(owner));
+  return std::optional(absl::StrCat("unknown-", shard, ".", generation));
 }
 
 absl::StatusOr<bool> ShardClaims::Claim(uint32_t shard, bool again) {
@@ -84,13 +93,14 @@ absl::StatusOr<bool> ShardClaims::Claim(uint32_t shard, bool again) {
     const uint32_t next = known.generation + 1;
     ASSIGN_OR_RETURN(const bool created, Create(shard, next));
     // The reply to a creation may be lost; then the file tells whose it is.
-    std::string owner = stage_.owner();
+    std::optional<std::string> owner = stage_.owner();
     if (!created) {
       ASSIGN_OR_RETURN(owner, ReadOwner(shard, next));
     }
     // Not the holder that was to be replaced, but one that has come before this worker.
     if (takes_over && !created) taken_over_.erase(shard);
-    known = {next, std::move(owner)};
+    if (!owner) return false;
+    known = {next, *std::move(owner)};
   }
   return absl::InternalError(absl::StrCat("shard ", shard, " has too many leases"));
 }

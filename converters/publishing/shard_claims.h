@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -64,7 +65,9 @@ class ShardClaims {
   // Creates the lease; false if it exists.
   absl::StatusOr<bool> Create(uint32_t shard, uint32_t generation) const;
   absl::Status WriteName() const;
-  absl::StatusOr<std::string> ReadOwner(uint32_t shard, uint32_t generation) const;
+  // nullopt while a file that is there cannot be opened, as may be for a while where it was created
+  // on another machine.
+  absl::StatusOr<std::optional<std::string>> ReadOwner(uint32_t shard, uint32_t generation);
   void SetHeld(uint32_t shard);
   BeatFacts Facts() const;
 
@@ -72,7 +75,8 @@ class ShardClaims {
   const RunStage& stage_;
   const WorkerOptions options_;
   std::map<uint32_t, Known> known_;
-  std::set<uint32_t> taken_over_;  // from holders that may be alive: once each
+  std::set<uint32_t> taken_over_;     // from holders that may be alive: once each
+  std::map<uint32_t, int> unopened_;  // how often the next lease of a shard could not be opened
 
   mutable std::mutex mutex_;  // guards what follows
   std::map<uint32_t, Clock::time_point> building_;

@@ -1,6 +1,5 @@
 #include "converters/publishing/workers_state.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/journal.h"
+#include "converters/publishing/leases.h"
 #include "converters/publishing/pack_names.h"
 #include "converters/publishing/run_stage.h"
 #include "converters/publishing/shard_results.h"
@@ -47,10 +47,16 @@ absl::StatusOr<bool> HasSize(int folder, const std::string& name, uint64_t bytes
 // no memory but for these numbers.
 class DoneShards {
  public:
-  DoneShards(const std::string& dataset, const Plan& plan) : dataset_(dataset), plan_(plan) {}
+  DoneShards(const std::string& dataset, const Plan& plan)
+      : dataset_(dataset),
+        plan_(plan),
+        reader_(In(dataset, kPackFolder), "", JournalParts::kFiles) {}
 
-  absl::Status Add(IoPool& pool, std::set<uint32_t>& done) {
-    const absl::Status read = ReadLines(done);
+  // `only`: names of journals, as for JournalReader; null = all that `.pack` lists. Lines that an
+  // earlier call has read are not read again.
+  absl::Status Add(IoPool& pool, const std::set<std::string>* only, std::set<uint32_t>& done) {
+    lines_.clear();
+    const absl::Status read = ReadLines(only, done);
     if (absl::IsNotFound(read)) return absl::OkStatus();  // not begun, or being published
     RETURN_IF_ERROR(read);
     ASSIGN_OR_RETURN(const File folder, OpenFolder());
@@ -78,19 +84,19 @@ class DoneShards {
  private:
   static constexpr size_t kAtOnce = 256;
 
-  absl::Status ReadLines(const std::set<uint32_t>& known) {
+  absl::Status ReadLines(const std::set<std::string>* only, const std::set<uint32_t>& known) {
     bool mixed = false;
-    JournalReader reader(PathIn(dataset_, kPackFolder), "", JournalParts::kFiles);
-    RETURN_IF_ERROR(reader.ReadEachNew([&](const ShardResult& line) {
+    const auto take = [&](const ShardResult& line) {
       if (line.pending) return;
       mixed = mixed || (line.plan && *line.plan != plan_.digest());
       if (known.contains(line.shard) || !FitsPlan(line, plan_)) return;
       const bool long_index = line.index.name != IndexName(plan_.shards()[line.shard].name);
       lines_.push_back({line.shard, long_index, line.file.bytes, line.index.bytes});
-    }));
+    };
+    RETURN_IF_ERROR(reader_.ReadEachNew(take, only));
     if (!mixed) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::vector<ShardResult> lines,
-                     ReadJournals(PathIn(dataset_, kPackFolder), nullptr, JournalParts::kFiles));
+                     ReadJournals(PathIn(dataset_, kPackFolder), only, JournalParts::kFiles));
     return CheckOnePlan(dataset_, plan_.digest(), lines);
   }
 
@@ -113,57 +119,8 @@ class DoneShards {
 
   const std::string& dataset_;
   const Plan& plan_;
+  JournalReader reader_;
   std::vector<NotedSizes> lines_;
-};
-
-struct Lease {
-  uint32_t generation = 0;
-  uint64_t inode = 0;  // 0: unknown
-};
-
-struct FolderCloser {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
-// The newest lease of each shard that is not done.
-absl::StatusOr<std::map<uint32_t, Lease>> Leases(const OwnedFolder& dataset,
-                                                 const std::set<uint32_t>& done) {
-  std::map<uint32_t, Lease> newest;
-  ASSIGN_OR_RETURN(const std::vector<std::string> folders, dataset.List(kLeaseFolder));
-  for (const std::string& name : folders) {
-    const std::string path = PathIn(kLeaseFolder, name);
-    if (!OwnedFolder::IsName(path)) continue;
-    const int fd =
-        ::open(dataset.PathOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    const std::unique_ptr<DIR, FolderCloser> folder(fd < 0 ? nullptr : ::fdopendir(fd));
-    if (folder == nullptr) continue;  // not a folder of leases
-    while (const dirent* entry = ::readdir(folder.get())) {
-      const auto lease = ParseLeaseName(entry->d_name);
-      if (!lease || done.contains(lease->first)) continue;
-      Lease& known = newest[lease->first];
-      if (lease->second > known.generation) known = {lease->second, entry->d_ino};
-    }
-  }
-  return newest;
-}
-
-// Leases of one worker are names of one file: each is read once.
-class LeaseOwners {
- public:
-  explicit LeaseOwners(const OwnedFolder& dataset) : dataset_(dataset) {}
-
-  const std::string& Of(uint32_t shard, const Lease& lease) {
-    const auto [known, first] = names_.try_emplace(lease.inode);
-    if (!first && lease.inode != 0) return known->second;
-    const absl::StatusOr<std::string> text =
-        dataset_.Read(LeaseName(shard, lease.generation), kMaxOwnerBytes);
-    known->second = text.ok() && IsRunName(*text) ? *text : "unknown";
-    return known->second;
-  }
-
- private:
-  const OwnedFolder& dataset_;
-  std::map<uint64_t, std::string> names_;  // by inode
 };
 
 absl::StatusOr<std::vector<OwnerState>> Owners(const OwnedFolder& dataset) {
@@ -230,16 +187,21 @@ absl::StatusOr<WorkersState> ReadWorkersState(const std::string& dataset, const 
   for (const uint32_t n : known) {
     if (n < state.shards) state.done.insert(state.done.end(), n);
   }
-  RETURN_IF_ERROR(DoneShards(dataset, plan).Add(pool, state.done));
+  DoneShards done(dataset, plan);
+  RETURN_IF_ERROR(done.Add(pool, /*only=*/nullptr, state.done));
   ASSIGN_OR_RETURN(state.owners, Owners(*folder));
-  ASSIGN_OR_RETURN(const auto leases, Leases(*folder, state.done));
+  std::map<uint32_t, std::string> leases;
+  if (state.done.size() < state.shards) {
+    ASSIGN_OR_RETURN(const Leases read, Leases::Read(*folder, state.done));
+    leases = read.Newest();
+    const std::set<std::string> journals = read.Journals();
+    RETURN_IF_ERROR(done.Add(pool, &journals, state.done));
+  }
   std::map<std::string, bool> stale;  // by owner
   for (const OwnerState& owner : state.owners)
     stale[owner.name] = owner.gone || owner.behind_seconds >= stale_seconds;
-  LeaseOwners names(*folder);
-  for (const auto& [shard, lease] : leases) {
-    if (shard >= state.shards) continue;
-    const std::string& name = names.Of(shard, lease);
+  for (const auto& [shard, name] : leases) {
+    if (shard >= state.shards || state.done.contains(shard)) continue;
     const auto owner = stale.find(name);
     (owner != stale.end() && owner->second ? state.stale : state.held)[shard] = name;
   }

@@ -9,6 +9,8 @@
 //   ... SHARDPACK_FAULT_ONLY=link SHARDPACK_FAULT_AT=2 ...         counts only calls whose name begins so: other
 //                                                                  threads' calls do not shift the number
 //   ... SHARDPACK_FAULT_EACH=open SHARDPACK_FAULT_DO=5 pack ...    every call of that name fails so
+//   ... SHARDPACK_FAULT_HIDES=journal- pack ...                    no listing shows names with that in them, as where a
+//                                                                  network file system shows new files late
 //   ... SHARDPACK_FAULT_SAYS=3 SHARDPACK_FAULT_WAITS=4 pack ...    every write says so by a byte to descriptor 3, and
 //                                                                  waits for one from descriptor 4, or for its end
 //
@@ -38,9 +40,10 @@ enum Action { kNothing, kFail, kKillAfter, kLost };
 static const char* root;
 static size_t root_length;
 static int log_file = -1;
-static long hit_number;   // 0 = record
-static const char* each;  // the name of calls that all fail
-static const char* only;  // what the names of counted calls begin with
+static long hit_number;    // 0 = record
+static const char* each;   // the name of calls that all fail
+static const char* only;   // what the names of counted calls begin with
+static const char* hides;  // what is in the names that listings do not show
 static int hit_error;
 static int kill_before, kill_after, lost;
 static long calls;
@@ -65,6 +68,7 @@ __attribute__((constructor)) static void Start(void) {
   hit_number = at == NULL ? 0 : atol(at);
   each = getenv("SHARDPACK_FAULT_EACH");
   only = getenv("SHARDPACK_FAULT_ONLY");
+  hides = getenv("SHARDPACK_FAULT_HIDES");
   if (what != NULL) {
     kill_before = strcmp(what, "kill-before") == 0;
     kill_after = strcmp(what, "kill-after") == 0;
@@ -242,10 +246,20 @@ ssize_t __pread_chk(int fd, void* into, size_t bytes, off_t at, size_t room) {
 ssize_t __pread64_chk(int fd, void* into, size_t bytes, off64_t at, size_t room) {
   return pread64(fd, into, bytes <= room ? bytes : room, at);
 }
-#define READDIR(name, entry)                                                        \
-  struct entry* name(DIR* folder) {                                                 \
-    REAL(name);                                                                     \
-    ANSWER(struct entry*, NULL, CountFile("readdir", dirfd(folder)), real(folder)); \
+static int IsHidden(DIR* folder, const char* name) {
+  char path[4200];
+  return hides != NULL && strstr(name, hides) != NULL &&
+         PathOf(dirfd(folder), path, sizeof(path)) != 0 && strncmp(path, root, root_length) == 0;
+}
+#define READDIR(name, entry)                                                                      \
+  static struct entry* Shown_##name(struct entry* (*next)(DIR*), DIR* folder) {                   \
+    struct entry* found = next(folder);                                                           \
+    while (found != NULL && IsHidden(folder, found->d_name)) found = next(folder);                \
+    return found;                                                                                 \
+  }                                                                                               \
+  struct entry* name(DIR* folder) {                                                               \
+    REAL(name);                                                                                   \
+    ANSWER(struct entry*, NULL, CountFile("readdir", dirfd(folder)), Shown_##name(real, folder)); \
   }
 READDIR(readdir, dirent)
 READDIR(readdir64, dirent64)

@@ -1,0 +1,70 @@
+#include "converters/publishing/leases.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "converters/publishing/pack_names.h"
+#include "formats/io/status_macros.h"
+
+namespace shardpack {
+namespace {
+
+constexpr char kUnknown[] = "unknown";
+
+struct FolderCloser {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+// What file systems in user space may show in place of an inode's number.
+bool IsInode(uint64_t number) { return number != 0 && number != 0xffffffff; }
+
+std::string OwnerIn(const OwnedFolder& dataset, const std::string& lease) {
+  absl::StatusOr<std::string> text = dataset.Read(lease, kMaxOwnerBytes);
+  return text.ok() && IsRunName(*text) ? *std::move(text) : kUnknown;
+}
+
+}  // namespace
+
+absl::StatusOr<Leases> Leases::Read(const OwnedFolder& dataset, const std::set<uint32_t>& done) {
+  Leases leases;
+  ASSIGN_OR_RETURN(const std::vector<std::string> folders, dataset.List(kLeaseFolder));
+  for (const std::string& name : folders) {
+    const std::string path = absl::StrCat(std::string(kLeaseFolder), "/", name);
+    if (!OwnedFolder::IsName(path)) continue;
+    const int fd =
+        ::open(dataset.PathOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const std::unique_ptr<DIR, FolderCloser> folder(fd < 0 ? nullptr : ::fdopendir(fd));
+    if (folder == nullptr) continue;  // not a folder of leases
+    while (const dirent* entry = ::readdir(folder.get())) {
+      const auto lease = ParseLeaseName(entry->d_name);
+      if (!lease || done.contains(lease->first)) continue;
+      const uint64_t inode = IsInode(entry->d_ino) ? entry->d_ino : ~leases.owners_.size();
+      const auto [owner, first] = leases.owners_.try_emplace(inode);
+      if (first) owner->second = OwnerIn(dataset, absl::StrCat(path, "/", entry->d_name));
+      Lease& newest = leases.newest_[lease->first];
+      if (lease->second > newest.generation) newest = {lease->second, inode};
+    }
+  }
+  return leases;
+}
+
+std::map<uint32_t, std::string> Leases::Newest() const {
+  std::map<uint32_t, std::string> owners;
+  for (const auto& [shard, lease] : newest_)
+    owners.emplace_hint(owners.end(), shard, owners_.at(lease.inode));
+  return owners;
+}
+
+std::set<std::string> Leases::Journals() const {
+  std::set<std::string> journals;
+  for (const auto& [inode, owner] : owners_) {
+    if (owner != kUnknown) journals.insert(std::string(NameInFolder(WorkersJournal(owner))));
+  }
+  return journals;
+}
+
+}  // namespace shardpack
