@@ -23,8 +23,6 @@
 
 namespace shardpack {
 
-inline constexpr uint64_t kMaxOwnerBytes = 256;  // more than a lease holds
-
 class Leases {
  public:
   static absl::StatusOr<Leases> Read(const OwnedFolder& dataset, const std::set<uint32_t>& done);

@@ -50,7 +50,7 @@ class DoneShards {
   DoneShards(const std::string& dataset, const Plan& plan)
       : dataset_(dataset),
         plan_(plan),
-        reader_(In(dataset, kPackFolder), "", JournalParts::kFiles) {}
+        reader_(PathIn(dataset, kPackFolder), "", JournalParts::kFiles) {}
 
   // `only`: names of journals, as for JournalReader; null = all that `.pack` lists. Lines that an
   // earlier call has read are not read again.
