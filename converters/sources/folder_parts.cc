@@ -27,7 +27,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kEnoughParts = 1000;
-constexpr std::string_view kMagic = "SPKLIST1";
+constexpr std::string_view kPartMagic = "SPKLIST1";
 constexpr size_t kDigestBytes = 16;
 
 std::string Below(const std::string& folder, std::string_view name) {
@@ -175,7 +175,7 @@ absl::StatusOr<std::string> ListFolderPart(const SourceFolder& root,
   WalkedFolders walked;
   RETURN_IF_ERROR(WalkPart(root.descriptor.get(), root.path, options, part, pool, listed, walked));
   PlanBytesWriter out;
-  out.Text(kMagic);
+  out.Text(kPartMagic);
   out.Texts(walked.unmatched);
   out.Number(walked.folders.size());
   for (const WalkedFolder& folder : walked.folders) WriteFolder(folder, out);
@@ -204,7 +204,7 @@ absl::Status FolderParts::Add(std::string_view bytes) {
   const uint64_t low = footer.Number();
   if (low != digest.low || footer.Number() != digest.high) return Damaged();
   PlanBytesReader in(body);
-  if (in.Text() != kMagic)
+  if (in.Text() != kPartMagic)
     return absl::InvalidArgumentError("is no list of pack, or one of another version");
   std::vector<std::string> unmatched = in.Texts();
   if (any_) {  // by no part: each says what it has not seen
