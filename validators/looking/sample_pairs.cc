@@ -20,7 +20,7 @@
 namespace shardpack {
 namespace {
 
-struct Entry {
+struct PairEntry {
   uint64_t hash, row;
 };
 
@@ -102,10 +102,10 @@ class Identities {
 };
 
 // Ascending by hash, then by row. Rows without an identity go to `without`.
-std::vector<Entry> SortedEntries(const Identities& identities, std::span<const uint64_t> rows,
-                                 std::vector<uint64_t>& without) {
+std::vector<PairEntry> SortedEntries(const Identities& identities, std::span<const uint64_t> rows,
+                                     std::vector<uint64_t>& without) {
   constexpr uint64_t kNone = ~uint64_t{0};
-  std::vector<Entry> entries(rows.size());
+  std::vector<PairEntry> entries(rows.size());
   tbb::parallel_for(tbb::blocked_range<size_t>(0, rows.size(), 4096), [&](const auto& range) {
     for (size_t i = range.begin(); i < range.end(); ++i) {
       const std::optional<uint64_t> hash = identities.Hash(rows[i]);
@@ -115,8 +115,8 @@ std::vector<Entry> SortedEntries(const Identities& identities, std::span<const u
   for (size_t i = 0; i < rows.size(); ++i) {
     if (entries[i].row == kNone) without.push_back(rows[i]);
   }
-  std::erase_if(entries, [](const Entry& entry) { return entry.row == kNone; });
-  tbb::parallel_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  std::erase_if(entries, [](const PairEntry& entry) { return entry.row == kNone; });
+  tbb::parallel_sort(entries.begin(), entries.end(), [](const PairEntry& a, const PairEntry& b) {
     return std::tie(a.hash, a.row) < std::tie(b.hash, b.row);
   });
   return entries;
@@ -198,7 +198,7 @@ absl::StatusOr<SamplePairs> PairSamples(const SampleRows& rows, std::vector<uint
   Identities identities(rows, identity);
   RETURN_IF_ERROR(identities.Open());
   SamplePairs result;
-  std::vector<Entry> a, b;
+  std::vector<PairEntry> a, b;
   tbb::parallel_invoke([&] { a = SortedEntries(identities, was, result.only_was); },
                        [&] { b = SortedEntries(identities, now, result.only_now); });
   result.pairs.reserve(std::min(a.size(), b.size()));
