@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <limits>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/status_macros.h"
@@ -84,7 +85,8 @@ absl::StatusOr<bool> GzipStream::Another() {
 
 absl::Status GzipStream::Damaged(std::string_view why) const {
   return absl::DataLossError(absl::StrCat("the archive ", EscapeForTerminal(file_.path()),
-                                          " is damaged near offset ", place(), ": ", why));
+                                          " is damaged near offset ", place(), ": ",
+                                          std::string(why)));
 }
 
 }  // namespace shardpack

@@ -55,7 +55,8 @@ T Number(std::string_view record, size_t at) {
 
 absl::Status Damaged(const File& zip, uint64_t offset, std::string_view why) {
   return absl::DataLossError(absl::StrCat("the archive ", EscapeForTerminal(zip.path()),
-                                          " is damaged near offset ", offset, ": ", why,
+                                          " is damaged near offset ", offset, ": ",
+                                          std::string(why),
                                           "; compare it with its origin, or pack what "
                                           "`zip -FF` saves of it"));
 }
