@@ -7,6 +7,7 @@
       self.assert_whole()
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -94,6 +95,11 @@ class ClusterTest(command.PackTest):
       return set()
     return {name for name in names if not (self.out / name).exists()}
 
+  def noted(self):
+    """The shards that journals call finished."""
+    lines = [line for path in self.out.glob(".pack/journal-*") for line in path.read_text().splitlines() if line.endswith("}")]
+    return {line["file"]["name"] for line in map(json.loads, lines) if not line.get("pending")}
+
   def paused(self, *words, **options):
     """A worker that is stopped (SIGSTOP) while it builds: it holds a lease, and has begun a file."""
     for _ in range(200):
@@ -101,8 +107,8 @@ class ClusterTest(command.PackTest):
       if self.wait_for(self.staged, process):
         process.send_signal(signal.SIGSTOP)
         self.wait_for(lambda: process.poll() is not None or state_of(process) == "T")
-        # Whether it was caught in time.
-        if self.staged() and process.poll() is None:
+        # Whether it was caught in time, and not between a shard and the line that notes it.
+        if self.staged() and process.poll() is None and {path.name for path in self.out.glob("train-*.tar")} <= self.noted():
           return process
         process.send_signal(signal.SIGCONT)
       process.communicate()
