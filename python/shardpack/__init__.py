@@ -12,8 +12,8 @@ or step by step:
       images, labels = torch.from_dlpack(batch.pixels), torch.from_numpy(batch.labels)
 """
 
+import typing as _typing
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._augment import Augment, Mix, apply_program
 from ._batch import Batch
@@ -34,7 +34,7 @@ from ._samples import EncodedBatch, Samples, collate
 from ._table import Table
 from ._tensor import Tensor
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
   from ._device_loader import DeviceBatch, DeviceLoader, ResidentLoader
   from ._jobs import Job, convert, diff, dups, extract, index, pack, report, stats, validate
   from ._progress import Progress
@@ -61,13 +61,13 @@ _LATER = {
     }.items() for name in names
 }
 
-if not _TYPE_CHECKING:
+if not _typing.TYPE_CHECKING:  # or they would take every name for one of ours
 
-  def __getattr__(name):
+  def __getattr__(name: str) -> object:
     if name not in _LATER:
       raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(_import_module("." + _LATER[name], __name__), name)
     return value
 
-  def __dir__():
+  def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
