@@ -35,6 +35,9 @@ absl::StatusOr<Dataset> OpenShown(std::span<const std::string> paths, bool same_
   std::string doubt;
   absl::StatusOr<Dataset> dataset = OpenInput(paths, same_labels, &doubt);
   if (!doubt.empty()) terminal.Warn(StrCat("labels are numbers without names: ", doubt));
+  if (dataset.ok()) {
+    for (const std::string& warning : dataset->warnings()) terminal.Warn(warning);
+  }
   return dataset;
 }
 

@@ -31,6 +31,14 @@ bool IsExtension(char type) {
          type == kTarGnuLongLink;
 }
 
+// A header of V7 has too little that could be wrong.
+bool IsCertainlyHeader(Bytes block) {
+  TarHeader header;
+  return block.size() == kTarBlockBytes &&
+         DecodeTarHeader(block.data(), header) == TarHeaderFault::kNone &&
+         header.dialect != TarDialect::kV7;
+}
+
 }  // namespace
 
 template <typename Reader>
@@ -166,7 +174,14 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::On
   if (fault == TarHeaderFault::kChecksum && IsAllZero(block)) {
     if (member_.has_extension_record) Truncated(at, "no member after an extension record");
     RETURN_IF_ERROR(End());
-    return Step::kEnd;
+    ASSIGN_OR_RETURN(const Bytes next, in_.Peek(kTarBlockBytes));
+    if (!IsCertainlyHeader(next)) return Step::kEnd;
+    next_.Clear();
+    global_.Clear();
+    has_long_name_ = false;
+    member_.has_extension_record = false;
+    member_.offset = in_.position();
+    return Step::kAgain;
   }
   Finding finding =
       At(fault == TarHeaderFault::kSize ? FindingId::kTarField : FindingId::kTarChecksum, at);
@@ -268,11 +283,7 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::Re
       RETURN_IF_ERROR(in_.Skip(block.size()));
       return Step::kEnd;
     }
-    TarHeader header;
-    if (DecodeTarHeader(block.data(), header) == TarHeaderFault::kNone &&
-        header.dialect != TarDialect::kV7) {
-      break;
-    }
+    if (IsCertainlyHeader(block)) break;
   } while (true);
   member_.offset = in_.position();
   return Step::kAgain;
@@ -291,6 +302,9 @@ absl::Status BasicTarWalker<Reader>::End() {
   return CheckRest();
 }
 
+// Goes to another archive behind the end, as `cat a.tar b.tar` leaves it. Every other reader stops
+// at the first end, so this is said; but what is certainly a header begins samples that would
+// otherwise be lost.
 template <typename Reader>
 absl::Status BasicTarWalker<Reader>::CheckRest() {
   const uint64_t begin = in_.position();
@@ -300,6 +314,12 @@ absl::Status BasicTarWalker<Reader>::CheckRest() {
     if (stray < look.size()) {
       Finding finding = At(FindingId::kTrailingData, in_.position() + stray);
       finding.length = in_.remaining() - stray;
+      if ((in_.position() + stray) % kTarBlockBytes == 0) {  // archives end with a block
+        RETURN_IF_ERROR(in_.Skip(stray));
+        ASSIGN_OR_RETURN(const Bytes block, in_.Peek(kTarBlockBytes));
+        if (IsCertainlyHeader(block))
+          finding.detail = "another archive, whose members are read here";
+      }
       findings_.Report(std::move(finding));
       return absl::OkStatus();
     }

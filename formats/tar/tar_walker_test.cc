@@ -192,11 +192,28 @@ TEST(TarWalker, Ends) {
   EXPECT_EQ(findings(open + zeros.substr(0, 1024) + "z"), "trailing-data@2048");
   EXPECT_EQ(findings(open + zeros.substr(0, 700) + "z" + zeros.substr(0, 323)),
             "tar-no-end@1024 trailing-data@1724");
-  EXPECT_EQ(findings(open + zeros + open), "trailing-data@11264");
+  EXPECT_EQ(findings(open + zeros + std::string(512, 'z')), "trailing-data@11264");
+  EXPECT_EQ(findings(open + zeros + "z" + open), "trailing-data@11264");  // between blocks
   EXPECT_EQ(findings(open + "half a header"), "container-truncated@1024");
   EXPECT_EQ(Walk("").findings, "container-truncated@0");
   EXPECT_EQ(Walk("z").findings, "container-truncated@0");
   EXPECT_EQ(Walk(zeros), (Walked{"", ""}));
+}
+
+// `cat a.tar b.tar`, and writers that append a run to the last one's file.
+TEST(TarWalker, ReadsOnBehindAnEnd) {
+  TarBuilder first, second, third;
+  first.AddPax("path", "all.jpg", 'g').Add("a.jpg", "1");
+  second.Add("b.jpg", "2");
+  third.AddPax("path", "named.jpg").Add("c.jpg", "3");
+  const std::string zeros(10240, '\0');
+  EXPECT_EQ(
+      Walk(first.bytes() + zeros + second.bytes() + zeros.substr(0, 1024) + third.bytes() + zeros,
+           /*thorough=*/false),
+      (Walked{"all.jpg:1@1536 b.jpg:1@12800 named.jpg:1@15872",
+              "trailing-data@12288 trailing-data@14336"}));
+  EXPECT_EQ(Walk(first.bytes() + zeros + second.bytes()),
+            (Walked{"all.jpg:1@1536 b.jpg:1@12800", "trailing-data@12288 tar-no-end@13312"}));
 }
 
 TEST(TarWalker, PaddingIsZeroAndThere) {

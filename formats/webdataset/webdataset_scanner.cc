@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "formats/core/sample.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
@@ -22,13 +24,22 @@ constexpr size_t kFewFields = 16;
 
 char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+// Which readers pass over on purpose.
+bool IsHidden(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  return name.substr(slash == name.npos ? 0 : slash + 1).starts_with('.') || IsMetaName(name);
+}
+
 // The state of one Scan. Its vectors and strings keep their memory between samples.
 class SampleWalk {
  public:
   SampleWalk(SequentialReader& in, const ScanOptions& options, RecordSink& records,
              FindingSink& findings)
       : in_(in),
+        shard_(options.shard_name),
+        strict_(options.strict),
         records_(records),
+        findings_(findings),
         walker_(in, options.shard_name, findings, options.strict),
         checker_(options.shard_name, options.strict, findings) {}
 
@@ -40,6 +51,7 @@ class SampleWalk {
     }
     EndSample();
     checker_.Finish();
+    ReportWithoutExtension();
     return absl::OkStatus();
   }
 
@@ -56,8 +68,15 @@ class SampleWalk {
     // A member with the current key belongs to the current sample; any other member begins the next
     // one.
     const std::optional<MemberName> name = checker_.OnMember(member, number_ + NextIsAnother());
-    if (!name) return absl::OkStatus();
-    if (!open_ || name->key != key_) {
+    // Between archives that lie behind each other are zero blocks.
+    const bool another = walker_.gaps() == gaps_ && member.offset > members_end_;
+    members_end_ = member.end();
+    if (!name) {
+      if (member.type == kTarRegular && !IsHidden(member.name) && without_extension_++ == 0)
+        first_without_extension_ = member.header_offset;
+      return absl::OkStatus();
+    }
+    if (!open_ || name->key != key_ || another) {
       EndSample();
       BeginSample(*name);
     } else if (walker_.gaps() != gaps_) {
@@ -153,6 +172,7 @@ class SampleWalk {
       fields_.back().name = NameOf(part);
     }
     if (MayLackFields(has_image)) return;
+    if (number_ == 0) usual_.assign(extensions_.begin(), extensions_.end());
     checker_.OnSample({.record = number_,
                        .key = key_,
                        .offset = begin_,
@@ -168,27 +188,57 @@ class SampleWalk {
     ++number_;
   }
 
-  bool MayLackFields(bool has_image) const {
-    const bool gap = beside_gap_ || walker_.gaps() != gaps_;
-    if (!gap && !walker_.no_end()) return false;
-    const WebdatasetChecker::FieldSet set = checker_.Compare(extensions_);
-    if (set != WebdatasetChecker::FieldSet::kUnknown) {
-      return set == WebdatasetChecker::FieldSet::kOther;
-    }
-    // The first sample cannot be compared with anything. A file without end blocks may still be
-    // complete.
-    return gap || !has_image;
+  bool MayLackFields(bool has_image) {
+    // Of a sample beside a gap, which a finding has told of. The first sample cannot be compared
+    // with anything.
+    if (beside_gap_ || walker_.gaps() != gaps_)
+      return checker_.Compare(extensions_) != WebdatasetChecker::FieldSet::kUsual;
+    if (!walker_.no_end() || (usual_.empty() ? has_image : !IsPartOfUsual())) return false;
+    // A file without end blocks may be cut within its last sample.
+    Finding finding = MakeFinding(FindingId::kTarNoEnd, shard_);
+    finding.record = number_;
+    finding.key = key_;
+    finding.offset = begin_;
+    finding.expected = absl::StrJoin(usual_, " ");
+    finding.actual =
+        absl::StrJoin(std::vector<std::string>(extensions_.begin(), extensions_.end()), " ");
+    finding.detail = "the last sample may lack members and is left out";
+    findings_.Report(std::move(finding));
+    return true;
+  }
+
+  // Whether the first sample has all members of this one, and more.
+  bool IsPartOfUsual() const {
+    return extensions_.size() < usual_.size() &&
+           std::all_of(extensions_.begin(), extensions_.end(), [&](std::string_view extension) {
+             return std::find(usual_.begin(), usual_.end(), extension) != usual_.end();
+           });
+  }
+
+  // A strict scan has named each of them.
+  void ReportWithoutExtension() {
+    if (strict_ || without_extension_ == 0) return;
+    Finding finding = MakeFinding(FindingId::kWdsNoExtension, shard_);
+    finding.offset = first_without_extension_;
+    finding.detail = absl::StrCat(without_extension_, " members, the first one here");
+    findings_.Report(std::move(finding));
   }
 
   SequentialReader& in_;
+  const std::string_view shard_;
+  const bool strict_;
   RecordSink& records_;
+  FindingSink& findings_;
   TarWalker walker_;
   WebdatasetChecker checker_;
 
   uint64_t number_ = 0;  // of the current sample, or of the next
   bool open_ = false;
   bool beside_gap_ = false;
-  uint64_t gaps_ = 0;  // the walker's count when the last member of a sample was read
+  uint64_t gaps_ = 0;         // the walker's count when the last member of a sample was read
+  uint64_t members_end_ = 0;  // of the last member of any kind
+  uint64_t without_extension_ = 0, first_without_extension_ = 0;
+  std::vector<std::string> usual_;  // the extensions of the first sample
   std::string key_, extension_, names_;
   uint64_t begin_ = 0, end_ = 0;
   int64_t label_ = kNoLabel;

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "formats/core/dataset_parts.h"
+#include "formats/core/finding.h"
 #include "formats/io/error_facts.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
@@ -266,6 +267,7 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
   state->has_manifest = false;
   state->where = paths[0];
   state->manifest.classes = labels.classes;
+  size_t more_warnings = 0;
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string& path = paths[i];
     ASSIGN_OR_RETURN(ForeignShard shard, ScanForeignShard(path, foreign));
@@ -284,11 +286,19 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
     row.xxh3_128 = shard.digest;
     state->manifest.shards.push_back(row);
     state->AddLeftOut(shard.left_out);
-    if (shard.background > 0 && state->warnings.size() < kMaxWarnings)
-      state->warnings.push_back(BackgroundWarning(path, shard.background, row.records));
+    for (std::string& warning : shard.warnings) {
+      // Who takes classes from these texts misses no label, and `pack convert` tells of both.
+      if (warning.starts_with(SpecOf(FindingId::kWdsLabelNotInteger).name)) continue;
+      if (state->warnings.size() < kMaxWarnings)
+        state->warnings.push_back(std::move(warning));
+      else
+        ++more_warnings;
+    }
     state->AddShard({row.name, row.split, shard.data_path, row.bytes, row.records});
     state->Adopt(std::move(shard.index));
   }
+  if (more_warnings > 0)
+    state->warnings.push_back(absl::StrCat("and ", more_warnings, " more warnings of this kind"));
   state->Close();
   return Dataset(std::move(state));
 }

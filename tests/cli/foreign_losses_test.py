@@ -1,0 +1,123 @@
+"""What of the shards of other tools has no place in a sample, or is hard to find in them, is taken or named, never lost."""
+
+import io
+import json
+import os
+import struct
+import subprocess
+import tarfile
+
+import command
+import foreign_shards
+from command import jpeg
+
+MAKE_ARRAYS = """
+import h5py, numpy, sys
+n = 3
+images = numpy.arange(n * 48, dtype="u1").reshape(n, 4, 4, 3)
+arrays = {"labels": numpy.arange(n), "attributes": numpy.ones((n, 40), "i1"), "bbox": numpy.ones((n, 4), "f4"), "targets": numpy.arange(n) + 5}
+if sys.argv[1].endswith(".h5"):
+  with h5py.File(sys.argv[1], "w") as file:
+    file["images"] = images
+    file["masks"] = images[..., 0] + 0
+    for name, array in arrays.items():
+      file[name] = array
+    file["linked"] = h5py.SoftLink("/labels")
+else:
+  numpy.save(sys.argv[1] + "/images.npy", images)
+  for name, array in arrays.items():
+    numpy.save(f"{sys.argv[1]}/{name}.npy", array)
+"""
+
+
+def tar(members, ends=True):
+  out = io.BytesIO()
+  with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+    for name, data in members:
+      info = tarfile.TarInfo(name)
+      info.size = len(data)
+      archive.addfile(info, io.BytesIO(data))
+    end = archive.offset
+  return out.getvalue() if ends else out.getvalue()[:end]
+
+
+def pairs(first, count):
+  return [member for i in range(first, first + count) for member in ((f"s{i:03}.jpg", jpeg(i)), (f"s{i:03}.json", b"{}"))]
+
+
+def feature(name, kind, values):
+  field = foreign_shards.field
+  return field(1, field(1, name) + field(2, field(kind, values)))
+
+
+def record(*features):
+  example = foreign_shards.field(1, b"".join(features))
+  length = struct.pack("<Q", len(example))
+  crc = foreign_shards.masked_crc32c
+  return length + crc(length) + example + crc(example)
+
+
+def image(number):
+  return feature(b"image/encoded", 1, foreign_shards.field(1, jpeg(number)))
+
+
+class ForeignLossesTest(command.PackTest):
+
+  def left_out(self, done):
+    lines = [line for line in done.stderr.splitlines() if "samples have no place for it: " in line]
+    return lines[0].split("place for it: ")[1].split(", ") if lines else []
+
+  def test_archives_behind_each_other(self):
+    self.write("c.tar", tar(pairs(0, 3)) + tar(pairs(3, 4)) + tar(pairs(7, 1)))
+    at = len(tar(pairs(0, 3)))
+    said = f"trailing-data c.tar at offset {at}"
+    done = self.pack("convert", "c.tar", "-o", "out", "--no-shuffle")
+    self.assertIn(said, done.stderr)
+    self.assertEqual([f"s{i:03}" for i in range(8)], [row["key"] for row in self.rows("out")])
+    self.assertIn(said, self.pack("stats", "c.tar").stderr)
+    done = self.pack("index", "c.tar", "-o", "in-place")
+    self.assertIn(said, done.stderr)
+    self.assertIn("trailing-data", self.pack("validate", "in-place").stdout)
+    self.assertEqual(jpeg(7), self.pack("cat", "in-place", "s007", text=False).stdout)
+
+  def test_samples_of_one_key_in_two_archives_stay_two(self):
+    self.write("c.tar", tar(pairs(0, 1)) + tar(pairs(0, 1)))
+    self.assertEqual(2, len(self.rows("c.tar")))
+
+  def test_what_follows_an_archive_and_is_none_is_said(self):
+    self.write("c.tar", tar(pairs(0, 3)) + b"more")
+    done = self.pack("convert", "c.tar", "-o", "out")
+    self.assertIn("trailing-data c.tar at offset", done.stderr)
+
+  def test_many_warnings_are_counted(self):
+    names = [f"{i:02}.tar" for i in range(14)]
+    for i, name in enumerate(names):
+      self.write(name, tar(pairs(i, 1)) + b"more")
+    done = self.pack("convert", *names, "-o", "out")
+    self.assertEqual(10, done.stderr.count("trailing-data"))
+    self.assertIn("and 4 more warnings", done.stderr)
+
+  def test_labels_that_are_no_integers_are_said_once(self):
+    self.write("c.tar", tar([("a.jpg", jpeg(1)), ("a.cls", b"cat")]))
+    done = self.pack("convert", "c.tar", "-o", "out")
+    self.assertEqual(1, done.stderr.count("warning: "), done.stderr)
+
+  def test_the_last_sample_of_a_tar_without_an_end(self):
+    self.write("more.tar", tar(pairs(0, 3) + [("s002.txt", b"t")], ends=False))
+    done = self.pack("convert", "more.tar", "-o", "more", "--missing-part", "keep")
+    self.assertNotIn("left out", done.stderr)
+    self.assertEqual(3, len(self.rows("more")))  # it has all that the others have
+    self.write("cut.tar", tar(pairs(0, 3)[:-1], ends=False))
+    for words in (("convert", "cut.tar", "-o", "cut"), ("index", "cut.tar", "-o", "in-place")):
+      done = self.pack(*words)
+      self.assertRegex(done.stderr, r"tar-no-end cut.tar record 2 key s002 .*the last sample may lack members and is left out")
+
+  def test_members_of_no_sample_are_counted(self):
+    self.write("c.tar", tar(pairs(0, 2) + [("n01/img_1", jpeg(5)), ("n01/img_2", jpeg(6)), (".hidden", b"x")]))
+    for words in (("convert", "c.tar", "-o", "out"), ("index", "c.tar", "-o", "in-place")):
+      done = self.pack(*words)
+      self.assertRegex(done.stderr, r"wds-no-extension c.tar .*2 members, the first one here")
+
+
+if __name__ == "__main__":
+  command.main()
