@@ -334,7 +334,7 @@ std::vector<std::string> Indexing::Warnings() const {
       if (names.size() < kNamedLeftOut) names.push_back(EscapeForTerminal(name));
     }
     warnings.push_back(absl::StrCat(
-        "not in the indexes, being neither bytes nor a label: ", absl::StrJoin(names, ", "),
+        "not in the indexes, as samples have no place for it: ", absl::StrJoin(names, ", "),
         left_out.size() > names.size() ? ", ..." : ""));
   }
   if (std::optional<std::string> shifted = CountedFromOne())

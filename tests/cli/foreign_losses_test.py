@@ -118,6 +118,17 @@ class ForeignLossesTest(command.PackTest):
       done = self.pack(*words)
       self.assertRegex(done.stderr, r"wds-no-extension c.tar .*2 members, the first one here")
 
+  def make_arrays(self, path):
+    subprocess.run(["/usr/bin/python3", "-c", MAKE_ARRAYS, str(self.folder / path)], check=True)
+
+  def test_datasets_of_hdf5(self):
+    self.make_arrays("a.h5")
+    done = self.pack("convert", "a.h5", "-o", "out", "-f", "hdf5", "--layout", "decoded", expect=None)
+    self.assertEqual(["attributes", "bbox", "linked", "targets"], self.left_out(done), done.stderr)
+    done = self.pack("index", "a.h5", "-o", "in-place")
+    self.assertEqual(["attributes", "bbox", "linked", "targets"], self.left_out(done))
+    self.assertEqual([0, 1, 2], [row["label"] for row in self.rows("in-place")])
+
 
 if __name__ == "__main__":
   command.main()

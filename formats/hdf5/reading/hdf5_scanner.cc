@@ -65,6 +65,11 @@ absl::Status ShardWalk::Run() {
     return absl::OkStatus();
   }
   if (!opened.ok()) return opened;
+  std::erase_if(map_.fields, [&](const MappedField& field) {
+    const bool left_out = field.extents.size() != map_.samples;
+    if (left_out) records_.OnLeftOut(field.name);
+    return left_out;
+  });
   RETURN_IF_ERROR(HashPieces());
   for (uint64_t sample = 0; sample < map_.samples; ++sample) HandOn(sample);
   return absl::OkStatus();

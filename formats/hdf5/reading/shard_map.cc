@@ -29,9 +29,9 @@ constexpr uint64_t kReferenceBytes = 16;
 // many that their extents do not fit in memory.
 constexpr uint64_t kMaxSide = 1 << 20, kMinPixelBytes = 16;
 
-template <typename Range>
-bool Contains(const Range& names, std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+template <typename Range, typename Value>
+bool Contains(const Range& values, const Value& value) {
+  return std::find(std::begin(values), std::end(values), value) != std::end(values);
 }
 
 // The state of one ReadShardMap.
@@ -139,7 +139,8 @@ absl::StatusOr<MappedField> Mapper::ReadField(const ObjectHeader& object, std::s
   }
   ASSIGN_OR_RETURN(Hdf5Dataset dataset, ReadDataset(reader_, object, path));
   if (dataset.kind == ElementKind::kBytesVlen && dataset.is_line()) return ReadVlen(dataset);
-  if (dataset.kind == ElementKind::kInteger && dataset.element_bytes == 1 &&
+  // int8 holds no pixels: a mask's -1 would become 255.
+  if (dataset.kind == ElementKind::kInteger && dataset.element_bytes == 1 && !dataset.is_signed &&
       (dataset.dims.size() == 3 || dataset.dims.size() == 4)) {
     return ReadPixels(dataset);
   }
@@ -248,11 +249,15 @@ absl::StatusOr<MappedField> Mapper::ReadVlen(const Hdf5Dataset& dataset) {
 }
 
 absl::Status Mapper::ReadFurtherFields() {
+  const GroupLink* const used[] = {images_, FirstOf(kLabelNames), FirstOf(kKeyNames),
+                                   FirstOf(kPathNames)};
   for (const GroupLink& link : root_) {
-    const bool known = &link == images_ || link.name == kClassesName ||
-                       Contains(kLabelNames, link.name) || Contains(kKeyNames, link.name) ||
-                       Contains(kPathNames, link.name);
-    if (known || link.kind != LinkKind::kHard || link.name == kImageField) continue;
+    if (Contains(used, &link) || link.name == kClassesName) continue;
+    // Links may lead to what is used; a field of the name would hide the image.
+    if (link.kind != LinkKind::kHard || link.name == kImageField) {
+      map_.fields.push_back({link.name, {}});
+      continue;
+    }
     const std::string path = absl::StrCat("/", link.name);
     absl::StatusOr<ObjectHeader> object = Follow(link, path);
     absl::Status status = object.status();
@@ -262,11 +267,15 @@ absl::Status Mapper::ReadFurtherFields() {
       if (field.ok() && field->extents.size() == map_.samples) {
         field->name = link.name;
         map_.fields.push_back(*std::move(field));
+        continue;
       }
     }
-    // An object that is not a field of these samples is skipped; damage is not.
-    if (absl::IsUnimplemented(status)) continue;
-    if (absl::IsDataLoss(status) && (reader_.problem().id == FindingId::kHdf5Layout)) continue;
+    // An object that is not a field of these samples is left out; damage is an error.
+    if (status.ok() || absl::IsUnimplemented(status) ||
+        (absl::IsDataLoss(status) && reader_.problem().id == FindingId::kHdf5Layout)) {
+      map_.fields.push_back({link.name, {}});
+      continue;
+    }
     status = Forgive(status);
     if (!status.ok()) return status;
   }
