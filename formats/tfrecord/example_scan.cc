@@ -177,8 +177,9 @@ void ExampleScan::Learn() {
     known_[i].name.assign(name);
     known_[i].kind = features_[i].kind;
     known_[i].has_value = features_[i].values > 0;
-    known_[i].is_metadata = IsMetadataFeature(name);
-    known_[i].is_in_layout = KindInLayout(name).has_value();
+    const FeatureKind kind = features_[i].kind;
+    known_[i].is_metadata = kind == FeatureKind::kBytes && IsMetadataFeature(name);
+    known_[i].is_in_layout = KindInLayout(name) == kind;
   }
   image_at_ = FirstOf(ImageFeatureNames(), FeatureKind::kBytes);
   label_at_ = FirstOf(LabelFeatureNames(), FeatureKind::kInt64);
@@ -378,10 +379,11 @@ bool ExampleScan::IsField(const ScannedFeature& feature) const {
 }
 
 bool ExampleScan::IsLost(const ScannedFeature& feature) const {
-  if (feature.values == 0 || IsField(feature) || &feature == image_ || &feature == label_)
-    return false;
+  if (feature.values == 0 || IsField(feature)) return false;
+  if (feature.values > 1) return true;
+  if (&feature == image_ || &feature == label_) return false;
   const KnownFeature& known = Known(feature);
-  return feature.values > 1 || !(known.is_metadata || known.is_in_layout);
+  return !(known.is_metadata || known.is_in_layout);
 }
 
 }  // namespace shardpack

@@ -336,6 +336,26 @@ TEST(ExampleScan, ValuesThatNoSampleHasAreLost) {
   EXPECT_EQ(lost, "age two ");
 }
 
+TEST(ExampleScan, WhatOneLabelAndOneImageCannotHoldIsLost) {
+  const auto lost = [](const std::string& entries) {
+    const std::string payload = Example(entries);
+    ExampleScan scan;
+    EXPECT_EQ(scan.Scan(AsBytes(payload)), Outcome::kExample);
+    std::string names;
+    for (const ScannedFeature& feature : scan.features()) {
+      if (scan.IsLost(feature)) names.append(feature.name).append(" ");
+    }
+    return names;
+  };
+  const std::string number(4, '\0'), label = Entry("image/class/label", IntegerFeature(7));
+  EXPECT_EQ(lost(Entry("image", BytesFeature("x") + BytesFeature("y"))), "image ");
+  EXPECT_EQ(lost(Entry("label", Field(3, Field(1, std::string("\3\x11", 2))))), "label ");
+  EXPECT_EQ(lost(Entry("image/class/label", Field(2, Field(1, number)))), "image/class/label ");
+  EXPECT_EQ(lost(Entry("image/height", Field(2, Field(1, number)))), "image/height ");
+  EXPECT_EQ(lost(Entry("image/format", IntegerFeature(3))), "image/format ");
+  EXPECT_EQ(lost(label + Entry("label", IntegerFeature(8))), "label ");
+}
+
 // One scan sees records with the same names, other kinds, no values and other names in turn.
 TEST(ExampleScan, EveryRecordIsJudgedByItself) {
   const std::string usual = Example(
@@ -364,7 +384,7 @@ TEST(ExampleScan, EveryRecordIsJudgedByItself) {
   for (int round = 0; round < 2; ++round) {
     EXPECT_EQ(judged(scan, usual), "x 7 a.jpg: field - - -");
     EXPECT_EQ(judged(scan, usual), "x 7 a.jpg: field - - -");
-    EXPECT_EQ(judged(scan, other_kinds), "(none) -1 (none): lost field - -");
+    EXPECT_EQ(judged(scan, other_kinds), "(none) -1 (none): lost field lost lost");
     EXPECT_EQ(judged(scan, no_values), "(none) -1 (none): - - - -");
     EXPECT_EQ(judged(scan, other_names), "a.jpg -1 (none): field lost - -");
     EXPECT_EQ(judged(scan, Example("")), "(none) -1 (none):");

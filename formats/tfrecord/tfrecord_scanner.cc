@@ -271,7 +271,10 @@ void RecordWalk::HandOn(Bytes payload, uint64_t record_offset) {
     if (example_.IsField(feature) && feature.name != kImageField) {
       add(feature.name, feature);
     } else if (example_.IsField(feature) || example_.IsLost(feature)) {
-      records_.OnLeftOut(feature.name);
+      if (&feature == example_.image() || &feature == example_.label())
+        records_.OnLeftOut(absl::StrCat(std::string(feature.name), " (all but its first value)"));
+      else
+        records_.OnLeftOut(feature.name);
     }
   }
   ScannedRecord record;

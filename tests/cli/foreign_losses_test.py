@@ -129,6 +129,15 @@ class ForeignLossesTest(command.PackTest):
     self.assertEqual(["attributes", "bbox", "linked", "targets"], self.left_out(done))
     self.assertEqual([0, 1, 2], [row["label"] for row in self.rows("in-place")])
 
+  def test_labels_and_images_of_several_values(self):
+    label = b"image/class/label"
+    self.write("a.tfrecord", record(image(1), feature(label, 3, foreign_shards.field(1, bytes([3, 17, 40])))))
+    done = self.pack("convert", "a.tfrecord", "-o", "a")
+    self.assertEqual(["image/class/label (all but its first value)"], self.left_out(done))
+    self.assertEqual([3], [row["label"] for row in self.rows("a")])
+    self.write("b.tfrecord", record(image(1), feature(label, 2, foreign_shards.field(1, struct.pack("<f", 4)))))
+    self.assertEqual(["image/class/label"], self.left_out(self.pack("convert", "b.tfrecord", "-o", "b")))
+
 
 if __name__ == "__main__":
   command.main()
