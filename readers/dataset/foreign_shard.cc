@@ -23,6 +23,7 @@ constexpr size_t kMaxShardWarnings = 3;
 constexpr size_t kKeptImageBytes = 16 << 20;
 constexpr std::string_view kLabelField = "cls";
 constexpr size_t kMaxLeftOut = 100;  // names kept: enough for a warning
+constexpr size_t kMaxFieldNames = 1000;
 
 // Keeps the first error; warnings do not make a shard unreadable. Texts omit the severity, which
 // the caller prints anyway.
@@ -56,6 +57,7 @@ class IndexRows : public RecordSink {
     if (record.label_base) label_base = record.label_base;
     if (record.label_base && record.label == kNoLabel) ++background;
     ++records_;
+    for (const ScannedField& field : record.fields) NoteField(field.name);
     builder.Add(record, record.key, record.source_path, record.label,
                 record.image.format != ImageFormat::kUnknown ? record.image
                 : probe                                      ? Probe(record.fields[0])
@@ -76,6 +78,12 @@ class IndexRows : public RecordSink {
                      " samples have one that is not an integer of 64 bits, and no label");
     return ToText(finding).substr(std::string_view("warning ").size());
   }
+  // An index does not have fields without end, nor any name.
+  void LeaveOutWhatIsNotIn(const ShardIndex& index) {
+    for (const std::string& name : field_names_) {
+      if (!index.FindField(name)) OnLeftOut(name);
+    }
+  }
   // The status of the first image read that failed.
   const absl::Status& status() const { return status_; }
   ShardIndexBuilder builder;
@@ -84,6 +92,11 @@ class IndexRows : public RecordSink {
   uint64_t background = 0;
 
  private:
+  void NoteField(std::string_view name) {
+    if (field_names_.size() < kMaxFieldNames && !field_names_.contains(name))
+      field_names_.emplace(name);
+  }
+
   // Counts a member that should be the label but is not; with a label, it would not be a field.
   void CountLabel(const ScannedRecord& record) {
     for (const ScannedField& field : record.fields) {
@@ -109,6 +122,7 @@ class IndexRows : public RecordSink {
 
   const File* const images_;
   std::vector<std::byte> bytes_;
+  std::set<std::string, std::less<>> field_names_;
   absl::Status status_;
   uint64_t records_ = 0, no_integers_ = 0, first_record_ = 0, first_offset_ = 0;
 };
@@ -128,6 +142,7 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
   if (damage.first()) return absl::DataLossError(*damage.first());
   ASSIGN_OR_RETURN(Digest digest, in.Finish());
   ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::FromBytes(rows.builder.Finish(bytes), bytes));
+  rows.LeaveOutWhatIsNotIn(index);
   if (std::optional<std::string> warning = rows.LabelWarning(path))
     damage.warnings.push_back(*std::move(warning));
   if (rows.background > 0)

@@ -138,6 +138,14 @@ class ForeignLossesTest(command.PackTest):
     self.write("b.tfrecord", record(image(1), feature(label, 2, foreign_shards.field(1, struct.pack("<f", 4)))))
     self.assertEqual(["image/class/label"], self.left_out(self.pack("convert", "b.tfrecord", "-o", "b")))
 
+  def test_more_fields_than_an_index_has(self):
+    fields = [(f"x.{i:04}.txt", b"%d" % i) for i in range(260)]
+    self.write("c.tar", tar([("x.jpg", jpeg(1)), *fields]))
+    done = self.pack("index", "c.tar", "-o", "in-place")
+    self.assertEqual([f"{i:04}.txt" for i in range(255, 260)], self.left_out(done))
+    self.pack("validate", "in-place")
+    self.assertEqual(5, len(self.left_out(self.pack("convert", "c.tar", "-o", "out"))))
+
 
 if __name__ == "__main__":
   command.main()
