@@ -145,6 +145,8 @@ TEST(Decoded, RefusesOtherShapes) {
   ShardSpec spec{.layout = kDecodedLayout, .split = "train"};
   spec.fields = {{std::string(kImageField), 0}};
   EXPECT_TRUE(absl::IsInvalidArgument(kHdf5Format.create(**file, spec).status()));
+  spec.raw_image = RawImageInfo(5, 3, 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(kHdf5Format.create(**file, spec).status())) << "too small";
   spec.raw_image = RawImageInfo(4, 5, 3);
   spec.max_records = 5;
   auto writer = kHdf5Format.create(**file, spec);

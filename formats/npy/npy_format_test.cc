@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -113,6 +114,18 @@ TEST(Golden, LabelsThatDoNotFit) {
     EXPECT_EQ(scanned.Names(), "npy-labels ") << name;
     ASSERT_EQ(scanned.rows.size(), 5u);
     EXPECT_EQ(scanned.rows[0].label, kNoLabel);
+  }
+}
+
+// A sparse file could hold more of them than their index fits in memory.
+TEST(Damage, ImagesOfAFewBytes) {
+  const ScratchFolder scratch;
+  const std::vector<std::pair<uint64_t, std::string>> cases = {{2, "npy-layout "}, {4, ""}};
+  for (const auto& [side, names] : cases) {
+    const uint64_t shape[] = {3, side, side};
+    std::ofstream(scratch.File("images.npy"), std::ios::binary)
+        << MakeNpyHeader("|u1", shape) << std::string(3 * side * side, 'x');
+    EXPECT_EQ(Scan(scratch.path()).Names(), names) << side;
   }
 }
 
@@ -256,6 +269,8 @@ TEST(Writer, RefusesSpecs) {
   spec = Spec(3);
   spec.raw_image.channels = 0;
   EXPECT_TRUE(refused(spec));
+  spec.raw_image = RawImageInfo(5, 3, 1);
+  EXPECT_TRUE(refused(spec)) << "what no reader takes for images";
   spec = Spec(3);
   spec.fields.push_back({"txt", 1});
   EXPECT_TRUE(refused(spec));

@@ -1,7 +1,9 @@
 #include "formats/npy/npy_scanner.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -14,8 +16,9 @@
 namespace shardpack {
 namespace {
 
-// Larger widths and heights are not images.
-constexpr uint64_t kMaxSide = 1 << 20;
+// Larger widths and heights are not images. Neither are images of a few bytes: a file could hold so
+// many that their extents do not fit in memory.
+constexpr uint64_t kMaxSide = 1 << 20, kMinPixelBytes = 16;
 
 // kUnknown if the array does not hold images.
 ImageInfo ImageOf(const NpyHeader& header) {
@@ -25,9 +28,22 @@ ImageInfo ImageOf(const NpyHeader& header) {
   if (!bytes || header.fortran_order || shape.size() < 3 || shape.size() > 4) return {};
   const uint64_t channels = shape.size() == 4 ? shape[3] : 1;
   if (shape[1] < 1 || shape[1] > kMaxSide || shape[2] < 1 || shape[2] > kMaxSide) return {};
-  if (channels < 1 || channels > 4) return {};
+  if (channels < 1 || channels > 4 || shape[1] * shape[2] * channels < kMinPixelBytes) return {};
   return RawImageInfo(static_cast<uint32_t>(shape[1]), static_cast<uint32_t>(shape[2]),
                       static_cast<uint8_t>(channels));
+}
+
+// Leaves out the arrays beside images.npy that hold something else of the same samples.
+void NameOthers(const std::string& images_path, RecordSink& records) {
+  const std::filesystem::path path(images_path);
+  if (path.filename() != kImagesFile) return;
+  std::error_code failed;  // a folder that cannot be listed can be read all the same
+  for (std::filesystem::directory_iterator entry(path.parent_path(), failed), end;
+       !failed && entry != end; entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    if (name.ends_with(".npy") && name != kImagesFile && name != kLabelsFile)
+      records.OnLeftOut(name);
+  }
 }
 
 }  // namespace
@@ -52,13 +68,17 @@ absl::Status NpyScanner::Scan(SequentialReader& in, const ScanOptions& options, 
   const ImageInfo image = ImageOf(header);
   if (image.format != ImageFormat::kRaw) {
     Finding finding = make(FindingId::kNpyLayout, 0);
-    finding.expected = "uint8 in C order, (samples, height, width) or with 1 to 4 channels behind";
+    finding.expected = absl::StrCat(
+        "uint8 in C order, (samples, height, width) or with 1 to 4 channels behind, "
+        "and ",
+        kMinPixelBytes, " bytes an image");
     finding.actual = absl::StrCat(header.descr.empty() ? "a structure" : header.descr,
                                   header.fortran_order ? " in Fortran order, " : ", ",
                                   NpyShapeText(header.shape));
     findings.Report(std::move(finding));
     return absl::OkStatus();
   }
+  NameOthers(in.file().path(), records);
   RETURN_IF_ERROR(in.Skip(header.data_offset));
   const uint64_t image_bytes = RawImageBytes(image);
   const uint64_t claimed = header.shape[0], there = in.remaining() / image_bytes;

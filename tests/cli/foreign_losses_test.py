@@ -129,6 +129,12 @@ class ForeignLossesTest(command.PackTest):
     self.assertEqual(["attributes", "bbox", "linked", "targets"], self.left_out(done))
     self.assertEqual([0, 1, 2], [row["label"] for row in self.rows("in-place")])
 
+  def test_arrays_beside_images(self):
+    os.mkdir(self.folder / "a")
+    self.make_arrays("a")
+    done = self.pack("index", "a", "-o", "in-place")
+    self.assertEqual(["attributes.npy", "bbox.npy", "targets.npy"], self.left_out(done))
+
   def test_labels_and_images_of_several_values(self):
     label = b"image/class/label"
     self.write("a.tfrecord", record(image(1), feature(label, 3, foreign_shards.field(1, bytes([3, 17, 40])))))

@@ -10,6 +10,11 @@
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
+namespace {
+
+constexpr uint64_t kMinPixelBytes = 16;  // what the scanner takes for an image
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<ShardWriter>> DecodedWriter::Create(StagedFile& file,
                                                                    const ShardSpec& spec) {
@@ -17,6 +22,11 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> DecodedWriter::Create(StagedFile& f
   if (spec.raw_image.format != ImageFormat::kRaw || RawImageBytes(spec.raw_image) == 0) {
     return absl::InvalidArgumentError(
         "the layout decoded holds raw pixels of one shape, and none is given");
+  }
+  if (RawImageBytes(spec.raw_image) < kMinPixelBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the layout decoded holds images of ", kMinPixelBytes,
+                     " bytes at least, and these have ", RawImageBytes(spec.raw_image)));
   }
   if (spec.fields.size() > 1 || spec.with_metadata) {
     return absl::InvalidArgumentError("the layout decoded holds no further fields");
