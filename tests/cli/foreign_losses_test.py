@@ -152,6 +152,14 @@ class ForeignLossesTest(command.PackTest):
     self.pack("validate", "in-place")
     self.assertEqual(5, len(self.left_out(self.pack("convert", "c.tar", "-o", "out"))))
 
+  def test_images_behind_another_first_field_are_decoded(self):
+    damaged = jpeg(1)[:-300]
+    self.write("c.tar", tar([("dataset.json", b'{"a": 1}'), ("0001.jpg", jpeg(2)), ("0001.json", b"{}"), ("0002.jpg", damaged), ("0002.json", b"{}")]))
+    self.pack("index", "c.tar", "-o", "in-place")
+    found = json.loads(self.pack("validate", "in-place", "--level", "deep", "--json").stdout)["findings"]
+    images = [(each["id"], each["key"], each["field"]) for each in found if "image" in each["id"] and "field" in each]
+    self.assertEqual([("image-damaged", "0002", "image")], images)
+
 
 if __name__ == "__main__":
   command.main()

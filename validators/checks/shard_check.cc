@@ -263,12 +263,14 @@ bool ShardCheck::CheckImages() {
     const uint64_t record = Whole() ? i : chosen[i];
     for (size_t f = 0; f < index_->fields(); ++f) {
       const std::string_view name = index_->field_name(f);
-      if (!index_->has_field(record, f) || (f > 0 && !ImageCheck::IsImageField(name))) continue;
+      // An index of a shard of other tools has the fields in the order in which they came.
+      const bool is_image = name == kImageField;
+      if (!index_->has_field(record, f) || !(is_image || ImageCheck::IsImageField(name))) continue;
       ImageToCheck image{.record = record,
                          .key = std::string(index_->key(record)),
                          .field = std::string(name),
                          .extent = index_->field(record, f)};
-      if (f == 0) image.indexed = index_->image(record);
+      if (is_image) image.indexed = index_->image(record);
       check.Add(std::move(image));
     }
   }
