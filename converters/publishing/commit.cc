@@ -125,6 +125,14 @@ class Publisher {
     DatasetFacts& facts = manifest_.facts;
     PixelSums sums;
     sums.pixels = facts.pixel_sums["pixels"];
+    // Their sums may have wrapped around: better none than wrong ones.
+    constexpr uint64_t kMostPixels = UINT64_MAX / (255 * 255);  // images/pixels/pixel_sums.h
+    if (sums.pixels > kMostPixels) {
+      std::erase_if(facts.pixel_sums, [](const auto& sum) {
+        return sum.first.starts_with("sum_") || sum.first.starts_with("squares_");
+      });
+      return;
+    }
     for (size_t c = 0; c < sums.sum.size(); ++c) {
       sums.sum[c] = facts.pixel_sums[absl::StrCat("sum_", c)];
       sums.squares[c] = facts.pixel_sums[absl::StrCat("squares_", c)];

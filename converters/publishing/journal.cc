@@ -60,14 +60,15 @@ void AddImageFacts(const ImageInfo& image, uint64_t bytes, DatasetFacts& into) {
 }
 
 void MergeFacts(const DatasetFacts& from, DatasetFacts& into) {
-  const bool first = into.image_formats.empty();
-  const auto smaller = [&](uint32_t a, uint32_t b) { return first ? b : std::min(a, b); };
   into.largest_record_bytes = std::max(into.largest_record_bytes, from.largest_record_bytes);
   if (from.image_formats.empty()) return;
   into.max_image_bytes = std::max(into.max_image_bytes, from.max_image_bytes);
   into.image_bytes += from.image_bytes;
-  into.min_width = smaller(into.min_width, from.min_width);
-  into.min_height = smaller(into.min_height, from.min_height);
+  if (from.max_width > 0) {  // else the size of no image is known
+    const bool first = into.max_width == 0;
+    into.min_width = first ? from.min_width : std::min(into.min_width, from.min_width);
+    into.min_height = first ? from.min_height : std::min(into.min_height, from.min_height);
+  }
   into.max_width = std::max(into.max_width, from.max_width);
   into.max_height = std::max(into.max_height, from.max_height);
   for (const auto& [format, count] : from.image_formats) into.image_formats[format] += count;

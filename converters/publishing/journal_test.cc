@@ -191,5 +191,18 @@ TEST(JournalTest, ALineThatWasCutDoesNotSwallowTheNextOne) {
   EXPECT_EQ((*lines)[1].shard, 3u);
 }
 
+// Shards whose images no prober knows, before and after others.
+TEST(MergeFactsTest, ImagesOfUnknownSizeSayNothingAboutSizes) {
+  const DatasetFacts unknown{100, 90, 500, 0, 0, 0, 0, {{"bin", 6}}};
+  DatasetFacts all;
+  const DatasetFacts known{50, 95, 1, 5, 25, 35, 45, {{"png", 1}}};
+  for (const DatasetFacts& shard : {unknown, known, unknown}) MergeFacts(shard, all);
+  EXPECT_EQ(all.min_width, 5u);
+  EXPECT_EQ(all.max_width, 25u);
+  EXPECT_EQ(all.min_height, 35u);
+  EXPECT_EQ(all.max_height, 45u);
+  EXPECT_EQ(all.image_formats["bin"], 12u);
+}
+
 }  // namespace
 }  // namespace shardpack
