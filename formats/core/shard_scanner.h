@@ -54,8 +54,8 @@ class RecordSink {
  public:
   virtual ~RecordSink() = default;
   virtual void OnRecord(const ScannedRecord& record) = 0;
-  // Called before the record's OnRecord for a value that is neither bytes nor a label, so no field
-  // can hold it.
+  // Called for a value that no field and no label holds, such as a list of numbers: before the
+  // record's OnRecord, or once for the shard.
   virtual void OnLeftOut(std::string_view /*name*/) {}
 };
 

@@ -67,7 +67,7 @@ class ExampleScan {
   bool IsField(const ScannedFeature& feature) const;
 
   // True for values that none of the above returns: numbers and lists that no layout's writer
-  // derives from the image and its class.
+  // derives from the image and its class, and what an image or a label has after its first value.
   bool IsLost(const ScannedFeature& feature) const;
 
   std::string_view problem() const { return problem_; }  // static storage

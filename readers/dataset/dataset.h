@@ -118,9 +118,10 @@ class Dataset {
   // they had a manifest.
   Digest identity() const;
   // Names of values in foreign shards that are not fields of a sample, such as TFRecord's numbers
-  // and lists. A long list is cut off.
+  // and lists, and HDF5's further datasets. A long list is cut off.
   std::span<const std::string> left_out() const;
-  // Oddities in the labels of foreign shards, one sentence each. A long list is cut off.
+  // Oddities of foreign shards that all the same can be read, one sentence each: in their labels,
+  // after their end. A long list is cut off, which the last one says.
   std::span<const std::string> warnings() const;
   // nullptr for foreign shards, joined datasets and selections.
   const Manifest* manifest() const;

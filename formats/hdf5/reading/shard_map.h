@@ -34,7 +34,7 @@ struct MappedExtent {
 
 struct MappedField {
   std::string name;                   // kImageField for the first
-  std::vector<MappedExtent> extents;  // one per sample
+  std::vector<MappedExtent> extents;  // one per sample; none: no field of the samples
 };
 
 // The strings of a dataset, one per sample, or none.
