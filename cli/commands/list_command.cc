@@ -23,10 +23,12 @@ using absl::StrCat;
 ExitCode RunList(const CommandLine& line, Terminal& terminal) {
   const PackFlags& flags = line.pack();
   if (flags.write_plan.empty()) {
-    return Fail(
-        absl::InvalidArgumentError(StrCat("where shall the lists go? As in: pack list ",
-                                          ShellQuoted(line.arguments[0]), " --write lists/")),
-        terminal);
+    const std::string source = ShellQuoted(line.arguments[0]);
+    return Fail(absl::InvalidArgumentError(StrCat(
+                    "no folder for the lists of files, which pack plan --from takes. Type:\n  ",
+                    TypedProgram(), " list ", source, " --write lists\n",
+                    "The samples of a dataset are shown by pack ls ", source)),
+                terminal);
   }
   const absl::Status fits = CheckOut(flags.write_plan, line.arguments[0]);
   if (!fits.ok()) return Fail(fits, terminal);

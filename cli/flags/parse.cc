@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/given_file.h"
 #include "cli/flags/remote_path.h"
@@ -35,9 +36,8 @@ bool MayExist(const std::string& path) { return Exists(path).value_or(true); }
 struct Synonym {
   std::string_view word, command;
 };
-constexpr std::array<Synonym, 15> kSynonyms = {{{"verify", "pack validate"},
+constexpr std::array<Synonym, 14> kSynonyms = {{{"verify", "pack validate"},
                                                 {"check", "pack validate"},
-                                                {"list", "pack ls"},
                                                 {"show", "pack info"},
                                                 {"describe", "pack info"},
                                                 {"unpack", "pack extract"},
@@ -121,12 +121,15 @@ absl::Status UnknownFlag(const std::string& word, const CommandLine& line) {
              return flag->letter != 0 && name.starts_with(flag->letter);
            });
   };
+  std::vector<std::string> others;
   for (const VerbSpec& other : AllVerbs()) {
     const bool is_its = name.size() > 1 && FindFlag(other.verb, name) != nullptr;
-    if (is_its || has_letter(other.verb)) {
-      return InvalidArgumentError(StrCat(message, ": it belongs to pack ", std::string(other.name),
-                                         ", not to pack ", verb, HelpHint(line)));
-    }
+    if (is_its || has_letter(other.verb))
+      others.push_back(StrCat("pack ", std::string(other.name)));
+  }
+  if (!others.empty()) {
+    return InvalidArgumentError(StrCat(message, ": it belongs to ", absl::StrJoin(others, ", "),
+                                       "; not to pack ", verb, HelpHint(line)));
   }
   const std::string meant = DidYouMean(StrCat("--", name), names);
   return InvalidArgumentError(StrCat(message, meant, meant.empty() ? HelpHint(line) : ""));

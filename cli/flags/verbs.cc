@@ -58,15 +58,6 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "stdin); an archive; a packed dataset. An interrupted build resumes when the command is "
      "repeated.",
      kBuildCodes},
-    {Verb::kList, "list", "List a large folder together with other processes, for pack plan --from",
-     "SRC", 1, 1, "pack list photos/ --write lists/ --join",
-     "The same command on each machine: they share the folders of SRC among themselves, and each "
-     "ends when\n"
-     "all are listed. `pack plan --from lists/` then plans as `pack plan photos/` would. LISTS is "
-     "a "
-     "folder\n"
-     "that all of them see.",
-     kListCodes},
     {Verb::kPlan, "plan",
      "Show what a build would do: shards, splits, size; or write that down for workers", "SRC", 0,
      1, "pack plan photos/ --shard-size 1GB --write photos.plan",
@@ -78,6 +69,15 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "commit\n"
      "OUT` publishes the result.",
      kPlanCodes},
+    {Verb::kList, "list", "List a large folder together with other processes, for pack plan --from",
+     "SRC", 1, 1, "pack list photos/ --write lists/ --join",
+     "The same command on each machine: they share the folders of SRC among themselves, and each "
+     "ends when\n"
+     "all are listed. `pack plan --from lists/` then plans as `pack plan photos/` would. LISTS is "
+     "a "
+     "folder\n"
+     "that all of them see.",
+     kListCodes},
     {Verb::kStatus, "status", "Say how far the workers are that build a plan in a folder", "OUT", 1,
      1, "pack status shards/",
      "Exit code 0: all shards are done, or the dataset is published; 7: some are not. A shard is "

@@ -20,8 +20,8 @@ namespace shardpack::cli {
 
 enum class Verb : uint8_t {
   kBuild,
-  kList,
   kPlan,
+  kList,
   kStatus,
   kCommit,
   kConvert,

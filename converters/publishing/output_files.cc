@@ -31,9 +31,8 @@ namespace shardpack {
 namespace {
 
 constexpr char kOfTheRun[] = "of-the-run";  // in the stage
-constexpr int kLockTries = 100;
+constexpr int kMaxLockWaits = 100;
 constexpr std::chrono::milliseconds kLockPause{20};
-// Copying more than this would keep a worker from its first shard.
 
 // A file of `.pack` that another program or a user made stays.
 absl::Status CheckOursInPack(const std::string& out, const OwnedFolder& folder,
@@ -146,7 +145,7 @@ absl::Status OutputDir::CheckMayPublish(const FileEntry& entry) const {
 // locks, it looks once more before that.
 absl::Status OutputDir::ReplaceAlone(const std::string& staged, const std::string& name) const {
   absl::StatusOr<File> lock = LockPackFolder(path_, /*needed=*/false);
-  for (int tries = 1; tries < kLockTries && absl::IsFailedPrecondition(lock.status()); ++tries) {
+  for (int waits = 1; waits < kMaxLockWaits && absl::IsFailedPrecondition(lock.status()); ++waits) {
     std::this_thread::sleep_for(kLockPause);  // another worker that replaces, or a commit
     lock = LockPackFolder(path_, /*needed=*/false);
   }

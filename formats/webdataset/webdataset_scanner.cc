@@ -171,8 +171,11 @@ class SampleWalk {
       fields_.push_back(part.field);
       fields_.back().name = NameOf(part);
     }
+    // Of a sample of several images, those that are not the image keep their names.
+    roles_.assign(extensions_.begin(), extensions_.end());
+    if (has_image) roles_[image - parts_.begin()] = kImageField;
     if (MayLackFields(has_image)) return;
-    if (number_ == 0) usual_.assign(extensions_.begin(), extensions_.end());
+    if (number_ == 0) usual_.assign(roles_.begin(), roles_.end());
     checker_.OnSample({.record = number_,
                        .key = key_,
                        .offset = begin_,
@@ -200,18 +203,18 @@ class SampleWalk {
     finding.key = key_;
     finding.offset = begin_;
     finding.expected = absl::StrJoin(usual_, " ");
-    finding.actual =
-        absl::StrJoin(std::vector<std::string>(extensions_.begin(), extensions_.end()), " ");
+    finding.actual = absl::StrJoin(std::vector<std::string>(roles_.begin(), roles_.end()), " ");
     finding.detail = "the last sample may lack members and is left out";
     findings_.Report(std::move(finding));
     return true;
   }
 
-  // Whether the first sample has all members of this one, and more.
+  // Whether the first sample has all members of this one, and more; its image may be of another
+  // kind.
   bool IsPartOfUsual() const {
-    return extensions_.size() < usual_.size() &&
-           std::all_of(extensions_.begin(), extensions_.end(), [&](std::string_view extension) {
-             return std::find(usual_.begin(), usual_.end(), extension) != usual_.end();
+    return roles_.size() < usual_.size() &&
+           std::all_of(roles_.begin(), roles_.end(), [&](std::string_view role) {
+             return std::find(usual_.begin(), usual_.end(), role) != usual_.end();
            });
   }
 
@@ -238,12 +241,13 @@ class SampleWalk {
   uint64_t gaps_ = 0;         // the walker's count when the last member of a sample was read
   uint64_t members_end_ = 0;  // of the last member of any kind
   uint64_t without_extension_ = 0, first_without_extension_ = 0;
-  std::vector<std::string> usual_;  // the extensions of the first sample
+  std::vector<std::string> usual_;  // the roles of the first sample
   std::string key_, extension_, names_;
   uint64_t begin_ = 0, end_ = 0;
   int64_t label_ = kNoLabel;
   std::vector<Part> parts_;
   std::vector<std::string_view> extensions_;
+  std::vector<std::string_view> roles_;  // the extensions; of the image, its field
   std::vector<ScannedField> fields_;
   absl::flat_hash_set<uint64_t> many_;
 };

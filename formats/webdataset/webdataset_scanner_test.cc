@@ -299,5 +299,22 @@ TEST(WebdatasetScanner, CompressedShardsHaveNoExtents) {
   }
 }
 
+// A file may have been cut between the members of its last sample.
+TEST(WebdatasetScanner, TheLastSampleOfAShardWithoutAnEnd) {
+  TarBuilder first;
+  first.Add("a.png", "x").Add("a.cls", "1");
+  const auto with = [&](std::vector<std::string> names) {
+    TarBuilder tar = first;
+    for (const std::string& name : names) tar.Add(name, "1");
+    return Records(Scan(tar.bytes(), /*strict=*/false));
+  };
+  const std::string alone = "a:1[image]", both = "a:1[image] b:1[image]";
+  EXPECT_EQ(with({"b.png"}), alone);
+  EXPECT_EQ(with({"b.jpg"}), alone);
+  EXPECT_EQ(with({"b.cls"}), alone);
+  EXPECT_EQ(with({"b.png", "b.cls"}), both);
+  EXPECT_EQ(with({"b.jpg", "b.cls"}), both);
+  EXPECT_EQ(with({"b.json"}), "a:1[image] b:-1[json]");  // what the first one does not have
+}
 }  // namespace
 }  // namespace shardpack

@@ -463,8 +463,10 @@ absl::Status Loader::Core::CheckAugmentation(uint32_t augment) const {
 
 absl::Status Loader::Core::SetAugmentation(uint32_t augment, std::string facts) {
   RETURN_IF_ERROR(CheckProcess());
-  if (decoding_ != nullptr)
-    return absl::InvalidArgumentError("a loader that decodes augments by its own plan");
+  if (decoding_ != nullptr) {
+    return absl::InvalidArgumentError(
+        "the Loader decodes, so it also augments, by the plan of its own options");
+  }
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(CheckAugmentation(augment));
   unchecked_augment_ = std::nullopt;

@@ -329,12 +329,14 @@ TEST_F(LoaderFieldsTest, WhatCannotBeMovedIsABadSample) {
   EXPECT_THAT(std::string(FirstError().message()),
               HasSubstr("field mask: a JPEG is not a label map"));
   *Field(17, "mask") = good_mask;
-  LoaderOptions as_labels = Options();
-  as_labels.decode_fields = {{.field = "json", .as = FieldAs::kCocoLabels}};
-  auto no_outline = *Loader::Open(*dataset_, MakeOrder(), {}, as_labels, memory_);
-  EXPECT_THAT(std::string(no_outline.Next().status().message()),
-              AllOf(HasSubstr("field json: object 0 has neither polygons nor run lengths"),
-                    HasSubstr(".toy")));
+  {
+    LoaderOptions as_labels = Options();
+    as_labels.decode_fields = {{.field = "json", .as = FieldAs::kCocoLabels}};
+    auto no_outline = *Loader::Open(*dataset_, MakeOrder(), {}, as_labels, memory_);
+    EXPECT_THAT(std::string(no_outline.Next().status().message()),
+                AllOf(HasSubstr("field json: object 0 has neither polygons nor run lengths"),
+                      HasSubstr(".toy")));
+  }  // it reads ahead, and the next Make replaces the files
   const std::string right = *Field(17, "right");
   *Field(17, "right") = Encoded(MakePattern(50, 50, 3, 1), ImageFormat::kPng);
   Make();

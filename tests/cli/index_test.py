@@ -150,13 +150,17 @@ class IndexTest(command.PackTest):
           self.assertRegex(done.stderr, r" record \d+ at offset \d+")
 
   def test_a_shard_without_an_end_is_said(self):
-    self.make("in/a.tar")
-    with tarfile.open(self.folder / "in/a.tar") as archive:
-      end = archive.getmembers()[10].offset  # five samples of two members
-    os.truncate(self.folder / "in/a.tar", end)
-    done = self.pack("index", "in")
-    self.assertIn("warning: tar-no-end in/a.tar", done.stderr)
-    self.assertIn("4 samples", done.stderr)  # the last one may lack members
+    # Cut behind a whole sample, and between its two members.
+    for shard, members, samples in (("whole", 10, 5), ("part", 9, 4)):
+      self.make(f"{shard}/a.tar")
+      with tarfile.open(self.folder / shard / "a.tar") as archive:
+        end = archive.getmembers()[members].offset
+      os.truncate(self.folder / shard / "a.tar", end)
+      done = self.pack("index", shard)
+      self.assertIn(f"warning: tar-no-end {shard}/a.tar", done.stderr)
+      self.assertIn(f"{samples} samples", done.stderr)
+      said = "the last sample may lack members and is left out" in done.stderr
+      self.assertEqual(said, samples == 4, done.stderr)
 
   def make_tar(self, shard, members):
     path = self.write(shard)

@@ -21,14 +21,15 @@ def printed_command(text):
 class FirstWordTest(command.PackTest):
 
   def test_words_that_are_no_verb(self):
-    for words, meant in ((["verify", "x"], "pack validate"), (["version"], "pack --version"), (["list", "x"], "pack ls"),
+    for words, meant in ((["verify", "x"], "pack validate"), (["version"], "pack --version"),
                          (["buidl", "x"], "pack build"), (["help", "valdate"], "pack validate"), (["unpack", "a", "b"], "pack extract")):
       refused = self.pack(*words, expect=2)
       self.assertIn(f"did you mean {meant}?", refused.stderr)
       self.assertNotIn("-shards", refused.stderr)
+    self.assertIn("shown by pack ls x", self.pack("list", "x", expect=2).stderr)
     for words in (["inspect", "x"], ["inspect", "a", "b"], ["pakc"], ["help", "foo"], ["frobnicate", "-o", "out"]):
       refused = self.pack(*words, expect=2)
-      self.assertIn("the verbs are build, plan,", refused.stderr)
+      self.assertIn("the verbs are build, plan, list,", refused.stderr)
       self.assertNotIn("-shards", refused.stderr)
     self.pack("help", expect=0)
     self.pack("help", "build", expect=0)
