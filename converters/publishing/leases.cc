@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

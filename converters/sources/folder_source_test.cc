@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <utility>
@@ -130,10 +129,8 @@ TEST_F(FolderSourceTest, WhatHappenedSinceListingIsASkip) {
   fs::create_symlink("/etc/passwd", path("link"));
   fs::remove_all(scratch_.File("gone"));
   std::map<std::string, std::string> loaded;
-  const auto start = std::chrono::steady_clock::now();
   for (uint64_t row = 0; row < listing.rows(); ++row)
     loaded[listing.Path(row)] = Load(source, listing, row);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
   const std::map<std::string, std::string> expected = {
       {"c/grown.jpg", "<changed>"},     {"c/shrunk.jpg", "<changed>"},
       {"c/gone.jpg", "<vanished>"},     {"c/rewritten.jpg", "<changed>"},

@@ -134,15 +134,19 @@ TEST_F(SharingTest, TheRatesOfSmallBatchesAreKnown) {
   JpegDecoderOptions options;
   options.threads = 2;
   JpegDecoder decoder(&nvjpeg.functions(), fake_, options);
-  for (int batch = 0; batch < 5; ++batch) {
+  JpegDecoderStats stats;
+  uint64_t batches = 0;
+  // On a busy machine the threads may begin when the engines have ended.
+  while (batches < 3 || (batches < 200 && stats.lane_us == 0)) {
     std::vector<JpegResult> results(images_.size());
     ASSERT_TRUE(decoder.Decode(images_, stream_, results).ok());
     ExpectAllRight(results);
+    stats = decoder.stats();
+    ++batches;
   }
-  const JpegDecoderStats stats = decoder.stats();
   EXPECT_GT(stats.engine_us, 0);
   EXPECT_GT(stats.lane_us, 0);
-  EXPECT_LT(stats.hardware, 5u * 12);
+  EXPECT_LT(stats.hardware, batches * images_.size());
 }
 
 // Engines that refuse all leave all to the threads, in the same batch.

@@ -74,7 +74,8 @@ class DeviceBatchTest : public ::testing::Test {
 // For consumers that name no stream, or none that may wait.
 TEST_F(DeviceBatchTest, TheHostCanWaitForIt) {
   fake_.Hold();
-  std::optional<DeviceBatch> batch = Next();  // its copy is enqueued and cannot run
+  std::optional<DeviceBatch> batch = Next();
+  while (*batch->SynchronizeWithin(milliseconds(0))) batch = Next();  // copied before Hold
   const uint64_t asked = fake_.calls("IsDone");
   std::atomic<bool> may_run{false};
   std::thread consumer([&] {

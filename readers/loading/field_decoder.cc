@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<FieldDecoder::Pipelines>> FieldDecoder::Make() co
 // Each step as the image's own: labels are those of the nearest pixel every time.
 absl::Status FieldDecoder::WarpMap(Pipelines& pipelines, const SampleProgram& program,
                                    void* slot) const {
-  const auto [width, height] = std::pair(image_.crop.width, image_.crop.height);
+  const uint32_t width = image_.crop.width, height = image_.crop.height;
   for (const Operation& warp : program.operations) {
     if (!pipelines.buffer.Reserve(sample_bytes_))
       return absl::ResourceExhaustedError("no memory for a copy of a label map");

@@ -105,7 +105,7 @@ class ListTest(cluster.ClusterTest):
     self.assertIn("decided by the list", self.pack("plan", "--from", "lists", "--ext", "png", expect=2).stderr)
     self.assertIn("give it, or SRC", self.pack("plan", "src", "--from", "lists", expect=2).stderr)
     self.assertIn("As in", self.pack("plan", expect=2).stderr)
-    self.assertIn("As in", self.pack("list", "src", expect=2).stderr)
+    self.assertIn("list src --write lists", self.pack("list", "src", expect=2).stderr)
     self.assertIn("holds no list", self.pack("plan", "--from", "src", expect=2).stderr)
     self.write("strange/file", b"x")
     self.assertIn("is not empty", self.pack("list", "src", "--write", "strange", expect=5).stderr)
