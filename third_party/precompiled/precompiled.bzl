@@ -51,7 +51,7 @@ def _precompiled_header_impl(ctx):
         progress_message = "Precompiling " + ctx.file.src.short_path,
     )
     return [CcInfo(compilation_context = cc_common.create_compilation_context(
-        headers = depset([header, compiled]),
+        headers = depset([header, compiled] + ctx.files.sources),
     ))]
 
 precompiled_header = rule(
@@ -60,6 +60,7 @@ precompiled_header = rule(
         "src": attr.label(allow_single_file = [".h"], mandatory = True),
         "copts": attr.string_list(doc = "Must be those of the files that begin with it."),
         "hdrs": attr.label_list(allow_files = [".h"], doc = "What `src` includes of ours."),
+        "sources": attr.label_list(allow_files = [".h"], doc = "What the compiler names as included, beside the precompiled header."),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
     fragments = ["cpp"],
