@@ -27,6 +27,7 @@
 #include "images/pixels/pixels.h"
 #include "images/resize/resize_kernels.h"
 #include "images/resize/resize_table.h"
+#include "images/resize/resize_table_cache.h"
 #include "images/resize/resize_weights.h"
 
 namespace shardpack {
@@ -52,14 +53,15 @@ class Resizer {
   // Resizes the input rows up to `end` to the result's width.
   void NarrowRows(const PixelView& view, uint32_t end);
   // The i-th row of the result, in the order in which their input rows are needed.
-  uint32_t RowAt(uint32_t i) const { return rows_mirrored_ ? rows_.size() - 1 - i : i; }
+  uint32_t RowAt(uint32_t i) const { return rows_mirrored_ ? rows_->size() - 1 - i : i; }
   absl::Status PutRows(const PixelView& view, const PixelOutput& output, void* out);
   absl::Status PutTransposed(const PixelView& view, const PixelOutput& output, void* out);
   // To be called in the order of RowAt.
   void MakeRow(const PixelView& view, uint32_t y, size_t size_bytes, uint8_t* to);
 
   const ResizeKernels* kernels_;
-  ResizeTable columns_, rows_;
+  ResizeTableCache column_tables_, row_tables_;
+  const ResizeTable *columns_ = nullptr, *rows_ = nullptr;  // of the current call
   std::vector<const uint8_t*> taps_;
   bool rows_mirrored_ = false;
   // A ring of narrowed rows that results still need; next_row_ is the next one to narrow.

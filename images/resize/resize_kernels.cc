@@ -194,8 +194,39 @@ SHARDPACK_AVX2 void AddRows(const uint8_t* const* rows, size_t at, const int16_t
   }
 }
 
+// Of two rows a and b, a * (one - w) + b * w is a + (b - a) * w, which 16 bits hold. `weight` has
+// 15 fractional bits and is at most a half. Returns the number of bytes that were made.
+SHARDPACK_AVX2 size_t BlendRows(const uint8_t* a, const uint8_t* b, int16_t weight,
+                                size_t size_bytes, uint8_t* out) {
+  const __m256i weights = _mm256_set1_epi16(weight);
+  size_t at = 0;
+  for (; at + 32 <= size_bytes; at += 32) {
+    __m256i blended[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      const __m256i from = LoadWords(a + at + 16 * i), to = LoadWords(b + at + 16 * i);
+      // Rounds as the sums of AddRows are rounded.
+      const __m256i change = _mm256_mulhrs_epi16(_mm256_sub_epi16(to, from), weights);
+      blended[i] = _mm256_add_epi16(from, change);
+    }
+    const __m256i bytes = _mm256_packus_epi16(blended[0], blended[1]);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + at),
+                        _mm256_permute4x64_epi64(bytes, 0xD8));
+  }
+  return at;
+}
+
 __attribute__((target("avx2"))) void Avx2Rows(const uint8_t* const* rows, const ResizeTable& table,
                                               uint32_t y, size_t size_bytes, uint8_t* out) {
+  const int16_t* const weights = table.weights(y);
+  if (table.inside(y) <= 2 && !table.has_fine() && table.shift() <= 15 &&
+      weights[0] + weights[1] == 1 << table.shift()) {
+    const bool swap = weights[1] > weights[0];
+    const auto weight = static_cast<int16_t>(weights[swap ? 0 : 1] << (15 - table.shift()));
+    const size_t made = BlendRows(rows[swap], rows[!swap], weight, size_bytes, out);
+    RowsFrom(rows, table, y, made, size_bytes, out);
+    return;
+  }
   const __m128i count = _mm_cvtsi32_si128(table.shift());
   const __m256i half = _mm256_set1_epi32(1 << (table.shift() - 1));
   const uint32_t taps = (table.inside(y) + 1) / 2 * 2;

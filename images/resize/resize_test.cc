@@ -196,6 +196,24 @@ TEST(Resize, RefusesWhatIsNoBox) {
   EXPECT_TRUE(resizer.Resize(image.view(), whole, {.width = 1, .height = 1}, output, out).ok());
 }
 
+// More sizes than the cache has places, some of them again.
+TEST(Resize, KeptTablesAreThoseOfTheSize) {
+  std::mt19937 random(5);
+  Resizer kept;
+  for (int i = 0; i < 600; ++i) {
+    const TestPixels image = MakePattern(1 + random() % 20, 1 + random() % 20, 3, i);
+    ResizeOptions options{.width = 20 + static_cast<uint32_t>(random() % 3), .height = 20};
+    options.mirror_x = random() % 2;
+    options.mirror_y = random() % 2;
+    options.transpose = random() % 4 == 0;
+    if (i % 50 == 0) options.height = 5000;  // too large to be kept
+    std::vector<uint8_t> made(size_t{3} * options.width * options.height);
+    const PixelOutput output({}, 3);
+    ASSERT_TRUE(kept.Resize(image.view(), WholeBox(image), options, output, made.data()).ok());
+    ASSERT_EQ(made, Resized(image, WholeBox(image), options).bytes) << i;
+  }
+}
+
 TEST(ResizeTable, WeightsSumUpToOne) {
   for (int filter = 0; filter < 4; ++filter) {
     for (const uint32_t out : {1u, 7u, 99u, 1000u}) {

@@ -75,6 +75,8 @@ struct ResizeAxis {
   double step = 1;     // from one output pixel to the next
   double shrink = 1;   // the inverse of the widening: 1 / step, but at most 1
   double support = 0;  // half the width of the widened filter
+
+  bool operator==(const ResizeAxis&) const = default;
 };
 
 // Maps the range `first` to `last` of `in_size` pixels to `out_size` pixels.
