@@ -326,7 +326,7 @@ TEST(WebdatasetScanner, TheLastSampleOfAShardWithoutAnEnd) {
 
 // The time for a hostile file grows with its size, and what is said about it does not.
 TEST(WebdatasetScanner, SamplesOfManyMembers) {
-  constexpr int kMembers = 40000;
+  constexpr int kMembers = 20000;
   const auto name = [](int i) { return std::to_string(1000000 + i); };
   TarBuilder cut, drifting;
   for (int i = 0; i < kMembers; ++i) cut.Add("a." + name(i), "");
@@ -345,7 +345,7 @@ TEST(WebdatasetScanner, SamplesOfManyMembers) {
   for (const Finding& finding : drift.findings.findings()) {
     if (finding.id == FindingId::kWdsFieldDrift) {
       EXPECT_EQ(finding.actual, "x");
-      EXPECT_TRUE(finding.expected.ends_with("1000019 and 39980 more")) << finding.expected;
+      EXPECT_TRUE(finding.expected.ends_with("1000019 and 19980 more")) << finding.expected;
       EXPECT_LT(finding.expected.size(), 1000u);
       break;
     }
