@@ -77,7 +77,7 @@ ExitCode RunReportPage(const CommandLine& line, Terminal& terminal) {
   if (const absl::Status written = WriteResultFile(out, report->html); !written.ok())
     return Fail(written, terminal);
   if (report->damaged)
-    terminal.Warn("the dataset is damaged; the page says what of it could be read");
+    terminal.Warn("the dataset is damaged; the page says which parts could be read");
   Results results;
   if (line.json) {
     const nlohmann::json json = {{"schema", "shardpack.report/1"},

@@ -44,7 +44,8 @@ struct ShardFacts {
   std::vector<FileEntry> members;
   DatasetFacts facts;
   std::vector<uint64_t> key_hashes;  // by record; 0 = no key
-  std::vector<std::string> left_out, warnings;
+  std::vector<std::string> left_out;
+  std::vector<ShardWarning> warnings;
   uint64_t without_image = 0;                  // or with something that is not an image
   bool labelled = false, first_class = false;  // a record has a label; a record has label 0
   std::optional<uint64_t> negative_label;      // first record with a label below kNoLabel
@@ -128,7 +129,7 @@ void Indexing::Scan(size_t n, std::span<const Format* const> formats, IndexProgr
                     const std::atomic<int>& stop) {
   const FoundShard& shard = found_.shards[n];
   ShardFacts& out = shards_[n];
-  ForeignScanOptions options{.probe = true};
+  ForeignScanOptions options{.probe = true, .has_classes = !options_.classes.empty()};
   options.on_block = [&](uint64_t bytes) {
     progress.done_bytes.fetch_add(bytes, std::memory_order_relaxed);
     return stop.load(std::memory_order_relaxed) == 0 ? absl::OkStatus()
@@ -184,17 +185,9 @@ absl::Status Indexing::ScanAll(std::span<const Format* const> formats, IndexProg
 
 // A manifest holds a single value for the stored label of class 0.
 absl::Status Indexing::CheckLabelBases() const {
-  std::optional<size_t> first;
-  for (size_t n = 0; n < shards_.size(); ++n) {
-    if (!shards_[n].label_base) continue;
-    if (!first) first = n;
-    if (shards_[*first].label_base == shards_[n].label_base) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        EscapeForTerminal(found_.shards[*first].path), " stores ", *shards_[*first].label_base,
-        " for its first class, ", EscapeForTerminal(found_.shards[n].path), " stores ",
-        *shards_[n].label_base,
-        ": they are of different layouts. Index those of each layout into a folder of their own"));
-  }
+  SameLabelBase same;
+  for (size_t n = 0; n < shards_.size(); ++n)
+    RETURN_IF_ERROR(same.Add(found_.shards[n].path, shards_[n].label_base));
   return absl::OkStatus();
 }
 
@@ -302,27 +295,24 @@ std::optional<std::string> Indexing::CountedFromOne() const {
 }
 
 std::vector<std::string> Indexing::Warnings() const {
-  std::vector<std::string> warnings;
   uint64_t without_image = 0;
   std::set<std::string> left_out;
-  size_t odd_shards = 0;
+  ShardWarnings of_shards;
   for (size_t n = 0; n < shards_.size(); ++n) {
     const ShardFacts& shard = shards_[n];
     const std::string path = EscapeForTerminal(found_.shards[n].path);
     without_image += shard.without_image;
     left_out.insert(shard.left_out.begin(), shard.left_out.end());
-    odd_shards += shard.warnings.empty() ? 0 : 1;
-    if (odd_shards <= kNamedTroubles)
-      warnings.insert(warnings.end(), shard.warnings.begin(), shard.warnings.end());
+    of_shards.Add(shard.warnings);
     if (shard.negative_label) {
-      warnings.push_back(absl::StrCat(path, " record ", *shard.negative_label,
-                                      " has a label below -1, which pack validate calls an error"));
+      const ShardWarning negative = {
+          "negative label",
+          absl::StrCat(path, " record ", *shard.negative_label,
+                       " has a label below -1, which pack validate calls an error")};
+      of_shards.Add({&negative, 1});
     }
   }
-  if (odd_shards > kNamedTroubles) {
-    warnings.push_back(absl::StrCat("and ", odd_shards - kNamedTroubles,
-                                    " more shards with warnings of this kind"));
-  }
+  std::vector<std::string> warnings = of_shards.Texts();
   if (without_image > 0) {
     warnings.push_back(absl::StrCat(without_image,
                                     without_image == 1 ? " sample has" : " samples have",
@@ -333,9 +323,9 @@ std::vector<std::string> Indexing::Warnings() const {
     for (const std::string& name : left_out) {
       if (names.size() < kNamedLeftOut) names.push_back(EscapeForTerminal(name));
     }
-    warnings.push_back(absl::StrCat(
-        "not in the indexes, as samples have no place for it: ", absl::StrJoin(names, ", "),
-        left_out.size() > names.size() ? ", ..." : ""));
+    warnings.push_back(
+        absl::StrCat("left out, because a sample cannot hold it: ", absl::StrJoin(names, ", "),
+                     left_out.size() > names.size() ? ", ..." : ""));
   }
   if (std::optional<std::string> shifted = CountedFromOne())
     warnings.push_back(*std::move(shifted));

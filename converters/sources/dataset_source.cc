@@ -369,7 +369,7 @@ absl::StatusOr<Listing> DatasetSource::List() {
     std::vector<std::string> names;
     for (const std::string& name : dataset_.left_out()) names.push_back(EscapeForTerminal(name));
     collector.listing.warnings.push_back(
-        absl::StrCat("left out, as samples have no place for it: ", absl::StrJoin(names, ", ")));
+        absl::StrCat("left out, because a sample cannot hold it: ", absl::StrJoin(names, ", ")));
   }
   return std::move(collector.listing);
 }

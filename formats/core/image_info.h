@@ -65,6 +65,12 @@ struct ImageInfo {
 };
 static_assert(sizeof(ImageInfo) == 16);
 
+// A kRaw image of foreign pixels is at least this large: a file could hold so many smaller ones
+// that their extents do not fit in memory.
+inline constexpr uint64_t kMinRawImageBytes = 16;
+// A larger image is not read as a whole, unless --max-file-size asks for it.
+inline constexpr uint64_t kMaxImageFileBytes = uint64_t{256} << 20;
+
 // The normalised file extension without its dot: "jpg", "png", "webp", "gif", "bmp", "tif", "raw";
 // "bin" for kUnknown. Static storage.
 constexpr std::string_view ImageExtension(ImageFormat format) {

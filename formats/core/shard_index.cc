@@ -22,7 +22,6 @@ namespace {
 constexpr std::string_view kMagic = "SPKPIDX1";
 constexpr uint32_t kVersion = 1;
 constexpr uint64_t kAbsent = std::numeric_limits<uint64_t>::max();
-constexpr uint64_t kMaxFields = 256;
 
 using Header = IndexHeader;
 
@@ -121,7 +120,7 @@ absl::Status ShardIndex::Parse(uint64_t shard_bytes, const std::optional<Digest>
   }
   // Every count is checked against the file's size before it is multiplied.
   const uint64_t n = header.records, fields = header.fields;
-  if (n != footer.records || n > bytes_.size() / 8 || fields > kMaxFields ||
+  if (n != footer.records || n > bytes_.size() / 8 || fields > kMaxIndexFields ||
       header.field_names_bytes > bytes_.size() || header.keys_bytes > bytes_.size() ||
       header.paths_bytes > bytes_.size()) {
     return Damaged(path, "its counts do not fit its size");
@@ -258,9 +257,19 @@ std::string_view ShardIndex::source_path(uint64_t record) const {
   return Text(path_ends_, path_blob_, record);
 }
 
+size_t MostFieldsOfForeign(uint64_t records, uint64_t shard_bytes) {
+  constexpr uint64_t kFree = uint64_t{64} << 20, kTimesTheShard = 16, kExtentBytes = 24;
+  const uint64_t bytes = std::max(kFree, std::min(shard_bytes, uint64_t{1} << 56) * kTimesTheShard);
+  return std::clamp<uint64_t>(bytes / (kExtentBytes * std::max<uint64_t>(records, 1)), 1,
+                              kMaxIndexFields);
+}
+
 void ShardIndexBuilder::Add(const ScannedRecord& record, std::string_view key,
                             std::string_view source_path, int64_t label, const ImageInfo& image) {
   const size_t row = record_offsets_.size();
+  const size_t most =
+      foreign_bytes_ ? MostFieldsOfForeign(row + 1, *foreign_bytes_) : kMaxIndexFields;
+  if (columns_.size() > most) columns_.resize(most);
   record_offsets_.push_back(record.offset);
   record_lengths_.push_back(record.length);
   for (size_t i = 0; i < record.fields.size(); ++i) {
@@ -272,8 +281,7 @@ void ShardIndexBuilder::Add(const ScannedRecord& record, std::string_view key,
     if (column == columns_.end()) {
       if (field.name.find('\0') != field.name.npos)
         continue;  // names end with a NUL, so only foreign names can contain one
-      if (columns_.size() >= kMaxFields)
-        continue;  // further fields of a foreign shard are not indexed
+      if (columns_.size() >= most) continue;  // further fields of a foreign shard are not indexed
       columns_.push_back({std::string(field.name), {}, {}, {}});
       column = columns_.end() - 1;
     }

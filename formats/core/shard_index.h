@@ -32,6 +32,12 @@
 
 namespace shardpack {
 
+// An index has no more fields.
+inline constexpr size_t kMaxIndexFields = 256;
+// Of a foreign shard it may have fewer: as each of its samples takes 24 bytes in each field, even
+// if it has none of them, a hostile shard could else fill the memory.
+size_t MostFieldsOfForeign(uint64_t records, uint64_t shard_bytes);
+
 struct Extent {
   uint64_t offset = 0, length = 0;
   friend bool operator==(const Extent&, const Extent&) = default;
@@ -88,6 +94,11 @@ class ShardIndex {
 // Thread-safety: one caller at a time.
 class ShardIndexBuilder {
  public:
+  ShardIndexBuilder() = default;
+  // For a foreign shard of this size, whose fields after the first MostFieldsOfForeign are left
+  // out.
+  explicit ShardIndexBuilder(uint64_t foreign_bytes) : foreign_bytes_(foreign_bytes) {}
+
   // The other arguments give what the shard itself does not store. The first use of a field name
   // adds a column; rows without that field have no extent in it.
   void Add(const ScannedRecord& record, std::string_view key, std::string_view source_path,
@@ -101,6 +112,7 @@ class ShardIndexBuilder {
     std::string name;
     std::vector<uint64_t> offsets, lengths, hashes;
   };
+  std::optional<uint64_t> foreign_bytes_;
   std::vector<uint64_t> record_offsets_, record_lengths_;
   std::vector<Column> columns_;
   std::vector<int64_t> labels_;

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -144,6 +145,37 @@ TEST(ShardIndex, ForeignFieldNames) {
   const absl::StatusOr<ShardIndex> many = ShardIndex::FromBytes(BytesOf(rows), kShardBytes);
   ASSERT_TRUE(many.ok()) << many.status();
   EXPECT_EQ(many->fields(), 256u);
+}
+
+// Each record takes 24 bytes in each field, even if it has none of them.
+TEST(ShardIndex, OfAForeignShardNoMoreFieldsThanItIsWorth) {
+  EXPECT_EQ(MostFieldsOfForeign(0, 0), kMaxIndexFields);
+  EXPECT_EQ(MostFieldsOfForeign(10'000, 0), kMaxIndexFields);
+  EXPECT_EQ(MostFieldsOfForeign(100'000, 0), 27u);
+  EXPECT_EQ(MostFieldsOfForeign(100'000, 100 << 20), kMaxIndexFields);
+  EXPECT_EQ(MostFieldsOfForeign(uint64_t{1} << 60, ~uint64_t{0}), 1u);
+
+  constexpr uint64_t kRecords = 100'000, kBytes = 16 * kRecords;
+  std::vector<std::string> names;
+  for (size_t f = 0; f < kMaxIndexFields; ++f) names.push_back(absl::StrCat("f", f));
+  std::vector<ScannedField> all;
+  for (const std::string& name : names) all.push_back({name, 0, 1, 0});
+  // Whether they come first or last.
+  for (const uint64_t full : {uint64_t{0}, kRecords - 1}) {
+    ShardIndexBuilder builder(kBytes);
+    for (uint64_t r = 0; r < kRecords; ++r) {
+      builder.Add({.fields = r == full ? std::span<const ScannedField>(all)
+                                       : std::span<const ScannedField>(all).first(1)},
+                  "", "", kNoLabel, {});
+    }
+    const absl::StatusOr<ShardIndex> index = ShardIndex::FromBytes(builder.Finish(kBytes), kBytes);
+    ASSERT_TRUE(index.ok()) << index.status();
+    EXPECT_EQ(index->fields(), 27u);
+    EXPECT_TRUE(index->FindField("f26"));
+    EXPECT_LT(index->bytes().size(), 80u << 20);
+    EXPECT_TRUE(index->has_field(full, 26));
+    EXPECT_TRUE(index->has_field(kRecords / 2, 0));
+  }
 }
 
 TEST(ShardIndex, EveryBitFlipIsRefused) {

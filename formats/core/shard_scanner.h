@@ -68,6 +68,8 @@ struct ScanOptions {
   // The value stored for class 0 according to the manifest; scanned labels count from 0. Unset for
   // a foreign shard: the scanner then uses the base of the records' layout, else 0.
   std::optional<int64_t> label_base = {};
+  // The names of the classes come from elsewhere: those in the shard are not reported as left out.
+  bool has_classes = false;
 };
 
 class ShardScanner {

@@ -131,6 +131,31 @@ TEST(Hdf5Scanner, Pixels) {
   EXPECT_EQ(scan.records[2].label, kNoLabel);
 }
 
+// A field has one name; other hard links to its data are left out, as soft links are.
+TEST(Hdf5Scanner, FurtherNamesOfAField) {
+  for (const char* name : {"h5py-aliases.h5", "h5py-packed-aliases.h5"}) {
+    SCOPED_TRACE(name);
+    const ScanResult scan = ScanBytes(kHdf5Format, Golden(name));
+    EXPECT_EQ(scan.Complaints(), "");
+    ASSERT_EQ(scan.records.size(), 5u);
+    ASSERT_EQ(scan.records[0].fields.size(), 2u);
+    EXPECT_EQ(scan.records[0].fields[0].name, kImageField);
+    EXPECT_EQ(scan.records[0].fields[1].name, "masks");
+  }
+}
+
+// Positions that fields share would make their extents larger than any multiple of the file.
+TEST(Hdf5Scanner, FieldsForWhichTheFileHasNoRoom) {
+  const ScanResult scan = ScanBytes(kHdf5Format, Golden("h5py-shared-offsets.h5"));
+  ASSERT_TRUE(scan.status.ok()) << scan.status;
+  ASSERT_EQ(scan.records.size(), 400u);
+  EXPECT_LT(scan.records[0].fields.size(), 5u);
+  ASSERT_FALSE(scan.findings.findings().empty());
+  EXPECT_EQ(scan.findings.findings()[0].id, FindingId::kHdf5Structure);
+  EXPECT_THAT(scan.findings.findings()[0].detail,
+              HasSubstr("/offsets has more elements than the file has room for"));
+}
+
 // Overwrites each occurrence of a number in a shard that we wrote.
 class BrokenShard : public ::testing::TestWithParam<std::string_view> {
  protected:

@@ -101,6 +101,12 @@ std::string PercentEscape(std::string_view bytes) {
   return out;
 }
 
+std::vector<std::string> PercentEscapeAll(std::span<const std::string> texts) {
+  std::vector<std::string> escaped;
+  for (const std::string& text : texts) escaped.push_back(PercentEscape(text));
+  return escaped;
+}
+
 std::optional<std::string> PercentUnescape(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -11,8 +11,10 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace shardpack {
 
@@ -33,6 +35,7 @@ std::string EscapeHarmful(std::string_view text);
 // Writes control characters (below 0x20, and 0x7F), `%`, and every byte outside well-formed UTF-8
 // as %XX with upper-case digits. manifest.json and skipped.jsonl both use this form.
 std::string PercentEscape(std::string_view bytes);
+std::vector<std::string> PercentEscapeAll(std::span<const std::string> texts);
 
 // The inverse; nullopt for any text that PercentEscape does not produce.
 std::optional<std::string> PercentUnescape(std::string_view text);

@@ -14,6 +14,8 @@ TEST(PercentEscape, Examples) {
   EXPECT_EQ(PercentEscape("caf\xE9\n\x7F"), "caf%E9%0A%7F");
   EXPECT_EQ(PercentEscape("caf\xC3\xA9 \xE2\x82\xAC"), "caf\xC3\xA9 \xE2\x82\xAC");
   EXPECT_EQ(PercentEscape(""), "");
+  const std::vector<std::string> texts = {"50%", "", "\n"};
+  EXPECT_EQ(PercentEscapeAll(texts), (std::vector<std::string>{"50%25", "", "%0A"}));
 }
 
 TEST(PercentUnescape, RefusesOtherSpellings) {

@@ -6,8 +6,8 @@
 // ranks as $LOCAL_WORLD_SIZE (torchrun) or $OMPI_COMM_WORLD_LOCAL_SIZE (Open MPI) says, else one.
 // What they share are the cores of their launcher: the nearest process above that was not itself
 // started as a rank. A binding, cpuset or quota that the launcher has too is divided; one that this
-// process has alone is its own, and kept as far as its share reaches. What other processes run
-// there is not known.
+// process has alone is its own, and kept, up to its share. What other processes run there is not
+// known.
 //
 // Thread-safety: any thread, as long as nobody changes the environment.
 // Errors: none; what cannot be read, and variables that are no numbers, count as not there.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/image_info.h"
 #include "formats/core/sample.h"
 #include "formats/io/status_macros.h"
 #include "formats/npy/npy_labels.h"
@@ -16,9 +17,7 @@
 namespace shardpack {
 namespace {
 
-// Larger widths and heights are not images. Neither are images of a few bytes: a file could hold so
-// many that their extents do not fit in memory.
-constexpr uint64_t kMaxSide = 1 << 20, kMinPixelBytes = 16;
+constexpr uint64_t kMaxSide = 1 << 20;  // larger widths and heights are not images
 
 // kUnknown if the array does not hold images.
 ImageInfo ImageOf(const NpyHeader& header) {
@@ -28,7 +27,7 @@ ImageInfo ImageOf(const NpyHeader& header) {
   if (!bytes || header.fortran_order || shape.size() < 3 || shape.size() > 4) return {};
   const uint64_t channels = shape.size() == 4 ? shape[3] : 1;
   if (shape[1] < 1 || shape[1] > kMaxSide || shape[2] < 1 || shape[2] > kMaxSide) return {};
-  if (channels < 1 || channels > 4 || shape[1] * shape[2] * channels < kMinPixelBytes) return {};
+  if (channels < 1 || channels > 4 || shape[1] * shape[2] * channels < kMinRawImageBytes) return {};
   return RawImageInfo(static_cast<uint32_t>(shape[1]), static_cast<uint32_t>(shape[2]),
                       static_cast<uint8_t>(channels));
 }
@@ -69,9 +68,8 @@ absl::Status NpyScanner::Scan(SequentialReader& in, const ScanOptions& options, 
   if (image.format != ImageFormat::kRaw) {
     Finding finding = make(FindingId::kNpyLayout, 0);
     finding.expected = absl::StrCat(
-        "uint8 in C order, (samples, height, width) or with 1 to 4 channels behind, "
-        "and ",
-        kMinPixelBytes, " bytes an image");
+        "uint8 in C order, (samples, height, width) or with 1 to 4 channels after them, at least ",
+        kMinRawImageBytes, " bytes per image");
     finding.actual = absl::StrCat(header.descr.empty() ? "a structure" : header.descr,
                                   header.fortran_order ? " in Fortran order, " : ", ",
                                   NpyShapeText(header.shape));

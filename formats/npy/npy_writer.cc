@@ -3,14 +3,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/image_info.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 #include "formats/npy/npy_layout.h"
 
 namespace shardpack {
 namespace {
-
-constexpr uint64_t kMinPixelBytes = 16;  // what NpyScanner takes for an image
 
 absl::Status Refuse(const SampleView& sample, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("npy cannot hold sample ",
@@ -70,9 +69,9 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> CreateNpyWriter(StagedFile& file,
   if (spec.raw_image.format != ImageFormat::kRaw || RawImageBytes(spec.raw_image) == 0) {
     return absl::InvalidArgumentError("npy holds raw pixels of one shape, and none is given");
   }
-  if (RawImageBytes(spec.raw_image) < kMinPixelBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("npy holds images of ", kMinPixelBytes,
-                                                   " bytes at least, and these have ",
+  if (RawImageBytes(spec.raw_image) < kMinRawImageBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("npy holds images of at least ",
+                                                   kMinRawImageBytes, " bytes, and these have ",
                                                    RawImageBytes(spec.raw_image)));
   }
   return std::make_unique<NpyWriter>(file, spec);

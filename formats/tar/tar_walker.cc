@@ -176,6 +176,7 @@ absl::StatusOr<typename BasicTarWalker<Reader>::Step> BasicTarWalker<Reader>::On
     RETURN_IF_ERROR(End());
     ASSIGN_OR_RETURN(const Bytes next, in_.Peek(kTarBlockBytes));
     if (!IsCertainlyHeader(next)) return Step::kEnd;
+    ++archives_;
     next_.Clear();
     global_.Clear();
     has_long_name_ = false;
@@ -302,7 +303,7 @@ absl::Status BasicTarWalker<Reader>::End() {
   return CheckRest();
 }
 
-// Goes to another archive behind the end, as `cat a.tar b.tar` leaves it. Every other reader stops
+// Goes to another archive after the end, as `cat a.tar b.tar` leaves it. Every other reader stops
 // at the first end, so this is said; but what is certainly a header begins samples that would
 // otherwise be lost.
 template <typename Reader>

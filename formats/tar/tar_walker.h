@@ -1,5 +1,5 @@
-// TarWalker: iterates over the members of a tar file and verifies every byte outside the members'
-// data.
+// TarWalker: iterates over the members of a tar file, and of archives joined to it, and verifies
+// every byte outside the members' data.
 //
 //   TarWalker walker(in, "train-000000.tar", findings);
 //   for (absl::StatusOr<bool> more = walker.Next(); more.ok() && *more; more = walker.Next())
@@ -53,13 +53,17 @@ class BasicTarWalker {
                  bool thorough = true)
       : in_(in), shard_(shard_name), findings_(findings), thorough_(thorough) {}
 
-  // Moves to the next member of any type except sparse and multi-volume; false at the end. The
-  // reader is then at the member's data, all of which is there, and may be moved up to its end.
+  // Moves to the next member of any type except sparse and multi-volume; false after the last one.
+  // The reader is then at the member's data, all of which is there, and may be moved up to its end.
+  // Goes on into an archive that follows an end (`cat a.tar b.tar`), for which global pax records
+  // of the one before do not count; a finding says that most readers stop there.
   absl::StatusOr<bool> Next();
   const TarMember& member() const { return member_; }
   // How many gaps there were in which members may have been lost. A sample may lack fields if this
   // number changes within it or next to it.
   uint64_t gaps() const { return gaps_; }
+  // How many archives ended before this one. A sample does not extend over an end.
+  uint64_t archives() const { return archives_; }
   // The file ended without a zero block, so it may have been cut between two members.
   bool no_end() const { return no_end_; }
 
@@ -90,7 +94,7 @@ class BasicTarWalker {
   std::string long_name_;
   bool has_long_name_ = false;
   bool in_member_ = false, done_ = false, no_end_ = false;
-  uint64_t gaps_ = 0;
+  uint64_t gaps_ = 0, archives_ = 0;
 };
 
 using TarWalker = BasicTarWalker<SequentialReader>;

@@ -55,6 +55,21 @@ Walked Walk(const std::string& bytes, bool thorough = true) {
   return walked;
 }
 
+// Before each member, "0 1 ...".
+std::string ArchivesOf(const std::string& bytes) {
+  testing::ScratchFolder scratch;
+  absl::StatusOr<File> file = File::CreateExclusive(scratch.File("shard.tar"));
+  const Bytes part = AsBytes(bytes);
+  EXPECT_TRUE(file.ok() && file->Write(std::span(&part, 1)).ok());
+  SequentialReader in(*file, bytes.size());
+  FindingList findings;
+  TarWalker walker(in, "shard", findings);
+  std::string counts;
+  for (absl::StatusOr<bool> more = walker.Next(); more.ok() && *more; more = walker.Next())
+    counts += (counts.empty() ? "" : " ") + std::to_string(walker.archives());
+  return counts;
+}
+
 void SetSize(char* header, std::string_view field) {
   std::memcpy(header + 124, field.data(), field.size());
 }
@@ -214,6 +229,14 @@ TEST(TarWalker, ReadsOnBehindAnEnd) {
               "trailing-data@12288 trailing-data@14336"}));
   EXPECT_EQ(Walk(first.bytes() + zeros + second.bytes()),
             (Walked{"all.jpg:1@1536 b.jpg:1@12800", "trailing-data@12288 tar-no-end@13312"}));
+}
+
+TEST(TarWalker, CountsTheArchivesThatEnded) {
+  TarBuilder tar;
+  tar.Add("a.jpg", "1").Add("b.jpg", "2");
+  EXPECT_EQ(ArchivesOf(tar.Finish() + tar.Finish() + tar.bytes()), "0 0 1 1 2 2");
+  // What follows an end and is no archive begins none.
+  EXPECT_EQ(ArchivesOf(tar.Finish() + "garbage"), "0 0");
 }
 
 TEST(TarWalker, PaddingIsZeroAndThere) {

@@ -21,6 +21,10 @@ constexpr uint32_t Tag(uint32_t field, WireType type) { return field << 3 | type
 // Protobuf's default nesting limit (CodedInputStream::GetDefaultRecursionLimit).
 constexpr size_t kMaxGroupDepth = 100;
 
+bool Contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 }  // namespace
 
 // A range of wire bytes. Every read is bounded by its end, and returns false instead of passing it.
@@ -179,7 +183,10 @@ void ExampleScan::Learn() {
     known_[i].has_value = features_[i].values > 0;
     const FeatureKind kind = features_[i].kind;
     known_[i].is_metadata = kind == FeatureKind::kBytes && IsMetadataFeature(name);
-    known_[i].is_in_layout = KindInLayout(name) == kind;
+    known_[i].is_class_name =
+        known_[i].is_metadata && (name == kFeatureClassText || name == kFeatureSynset);
+    known_[i].is_derived = KindInLayout(name) == kind && !known_[i].is_class_name &&
+                           !Contains(FilenameFeatureNames(), name);
   }
   image_at_ = FirstOf(ImageFeatureNames(), FeatureKind::kBytes);
   label_at_ = FirstOf(LabelFeatureNames(), FeatureKind::kInt64);
@@ -381,9 +388,14 @@ bool ExampleScan::IsField(const ScannedFeature& feature) const {
 bool ExampleScan::IsLost(const ScannedFeature& feature) const {
   if (feature.values == 0 || IsField(feature)) return false;
   if (feature.values > 1) return true;
-  if (&feature == image_ || &feature == label_) return false;
+  if (&feature == image_ || &feature == label_ || &feature == filename_) return false;
   const KnownFeature& known = Known(feature);
-  return !(known.is_metadata || known.is_in_layout);
+  // Writers leave texts empty that they do not know.
+  return !known.is_derived && !(known.is_metadata && feature.length == 0);
+}
+
+bool ExampleScan::IsClassName(const ScannedFeature& feature) const {
+  return Known(feature).is_class_name && feature.values == 1 && feature.length > 0;
 }
 
 }  // namespace shardpack

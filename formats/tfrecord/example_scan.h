@@ -67,8 +67,11 @@ class ExampleScan {
   bool IsField(const ScannedFeature& feature) const;
 
   // True for values that none of the above returns: numbers and lists that no layout's writer
-  // derives from the image and its class, and what an image or a label has after its first value.
+  // derives from the image, the names of its class, further paths, and what an image, a label or a
+  // path has after its first value.
   bool IsLost(const ScannedFeature& feature) const;
+  // True for such a name of the class.
+  bool IsClassName(const ScannedFeature& feature) const;
 
   std::string_view problem() const { return problem_; }  // static storage
   uint64_t problem_offset() const { return problem_offset_; }
@@ -91,7 +94,7 @@ class ExampleScan {
     std::string name;
     FeatureKind kind = FeatureKind::kNone;
     bool has_value = false;
-    bool is_metadata = false, is_in_layout = false;
+    bool is_metadata = false, is_class_name = false, is_derived = false;
   };
   bool AreKnown() const;
   void Learn();

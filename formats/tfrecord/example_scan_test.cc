@@ -356,6 +356,36 @@ TEST(ExampleScan, WhatOneLabelAndOneImageCannotHoldIsLost) {
   EXPECT_EQ(lost(label + Entry("label", IntegerFeature(8))), "label ");
 }
 
+TEST(ExampleScan, NamesOfTheClassAndFurtherPathsAreLost) {
+  const auto lost = [](const std::string& entries) {
+    const std::string payload = Example(entries);
+    ExampleScan scan;
+    EXPECT_EQ(scan.Scan(AsBytes(payload)), Outcome::kExample);
+    std::string names;
+    for (const ScannedFeature& feature : scan.features()) {
+      if (scan.IsLost(feature))
+        names.append(feature.name).append(scan.IsClassName(feature) ? " of a class " : " ");
+    }
+    return names;
+  };
+  const std::string path = Entry("image/filename", BytesFeature("a.jpg"));
+  EXPECT_EQ(lost(Entry("image/class/text", BytesFeature("tench"))), "image/class/text of a class ");
+  EXPECT_EQ(lost(Entry("image/class/synset", BytesFeature("n01"))),
+            "image/class/synset of a class ");
+  EXPECT_EQ(lost(path + Entry("file_name", BytesFeature("b.jpg"))), "file_name ");
+  EXPECT_EQ(lost(Entry("file_name", BytesFeature("b.jpg"))), "");
+  EXPECT_EQ(lost(Entry("image/filename", BytesFeature("a") + BytesFeature("b"))),
+            "image/filename ");
+  // A writer that knows no name leaves it empty.
+  EXPECT_EQ(
+      lost(path + Entry("image/class/text", BytesFeature("")) +
+           Entry("image/class/synset", BytesFeature("")) + Entry("file_name", BytesFeature(""))),
+      "");
+  EXPECT_EQ(lost(Entry("image/colorspace", BytesFeature("RGB")) +
+                 Entry("image/format", BytesFeature("jpeg"))),
+            "");
+}
+
 // One scan sees records with the same names, other kinds, no values and other names in turn.
 TEST(ExampleScan, EveryRecordIsJudgedByItself) {
   const std::string usual = Example(

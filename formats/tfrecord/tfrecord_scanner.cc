@@ -270,8 +270,11 @@ void RecordWalk::HandOn(Bytes payload, uint64_t record_offset) {
     // A second bytes feature with the name that field 0 has here would hide it.
     if (example_.IsField(feature) && feature.name != kImageField) {
       add(feature.name, feature);
+    } else if (options_.has_classes && example_.IsClassName(feature)) {
+      continue;
     } else if (example_.IsField(feature) || example_.IsLost(feature)) {
-      if (&feature == example_.image() || &feature == example_.label())
+      if (&feature == example_.image() || &feature == example_.label() ||
+          &feature == example_.filename())
         records_.OnLeftOut(absl::StrCat(std::string(feature.name), " (all but its first value)"));
       else
         records_.OnLeftOut(feature.name);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "formats/io/bytes.h"
 #include "formats/io/hash.h"
 #include "formats/io/relative_path.h"
@@ -12,13 +11,10 @@
 namespace shardpack {
 namespace {
 
+constexpr size_t kMaxNames = 20, kMaxNameBytes = 100;  // in a finding
+
 bool IsPortableText(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
-}
-
-bool IsHiddenName(std::string_view name) {
-  const size_t slash = name.rfind('/');
-  return name.substr(slash == name.npos ? 0 : slash + 1).starts_with('.') || IsMetaName(name);
 }
 
 template <typename Strings>
@@ -29,6 +25,16 @@ std::vector<std::string> Sorted(const Strings& strings) {
 }
 
 }  // namespace
+
+std::string TextOfNames(std::span<const std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names.first(std::min(names.size(), kMaxNames))) {
+    absl::StrAppend(&text, text.empty() ? "" : " ", std::string(name.substr(0, kMaxNameBytes)),
+                    name.size() > kMaxNameBytes ? "..." : "");
+  }
+  if (names.size() > kMaxNames) absl::StrAppend(&text, " and ", names.size() - kMaxNames, " more");
+  return text;
+}
 
 void WebdatasetChecker::Report(FindingId id, const TarMember& member, std::string detail) {
   Finding finding = MakeFinding(id, shard_);
@@ -112,6 +118,7 @@ void WebdatasetChecker::OnSample(const Sample& sample) {
   const FieldSet fields = Compare(sample.extensions);
   if (fields == FieldSet::kUnknown) {
     usual_extensions_.assign(sample.extensions.begin(), sample.extensions.end());
+    usual_text_ = TextOfNames(sample.extensions);
   }
   if (!strict_) return;
   const auto report = [&](FindingId id) {
@@ -120,9 +127,8 @@ void WebdatasetChecker::OnSample(const Sample& sample) {
     finding.key = std::string(sample.key);
     finding.offset = sample.offset;
     if (id == FindingId::kWdsFieldDrift) {
-      finding.expected = absl::StrJoin(usual_extensions_, " ");
-      const std::vector<std::string> actual(sample.extensions.begin(), sample.extensions.end());
-      finding.actual = absl::StrJoin(actual, " ");
+      finding.expected = usual_text_;
+      finding.actual = TextOfNames(sample.extensions);
     }
     findings_.Report(std::move(finding));
   };

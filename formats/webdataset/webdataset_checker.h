@@ -49,7 +49,7 @@ class WebdatasetChecker {
   void OnDuplicate(const TarMember& member, const MemberName& name, uint64_t record);
   void OnLabelNotInteger(const TarMember& member, const MemberName& name, uint64_t record);
   void OnSample(const Sample& sample);
-  // Compares these extensions with those of the first sample.
+  // Compares these extensions with those of the first sample. Takes as long as these are many.
   FieldSet Compare(std::span<const std::string_view> extensions) const;
   // Reports what was counted over the whole shard.
   void Finish();
@@ -75,8 +75,12 @@ class WebdatasetChecker {
   FindingSink& findings_;
   Counted extension_records_, long_names_;
   std::vector<std::string> usual_extensions_;  // of the first sample
+  std::string usual_text_;                     // the same for findings
   absl::flat_hash_set<uint64_t> keys_;         // XXH3-64 of each
 };
+
+// The names for a finding: a long list is cut off, and so are long names.
+std::string TextOfNames(std::span<const std::string_view> names);
 
 }  // namespace shardpack
 

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "formats/core/sample.h"
+
 namespace shardpack {
 namespace {
 
@@ -52,6 +54,11 @@ bool IsMetaName(std::string_view path) {
   return first.size() >= 4 && first.ends_with("__");
 }
 
+bool IsHiddenName(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return path.substr(slash == path.npos ? 0 : slash + 1).starts_with('.') || IsMetaName(path);
+}
+
 std::optional<int64_t> ParseLabel(std::string_view text) {
   static constexpr std::string_view kSpace = " \t\n\r\f\v";
   const size_t begin = text.find_first_not_of(kSpace);
@@ -74,7 +81,8 @@ ImageRank RankAsImage(std::string_view extension, Bytes head) {
       kImageExtensions.end()) {
     return ImageRank::kExtension;
   }
-  if (extension == "image" || extension == "img") return ImageRank::kNamed;
+  if (extension == kImageField) return ImageRank::kImage;
+  if (extension == "img") return ImageRank::kImg;
   if (extension.find('.') != extension.npos || extension == kLabelExtension ||
       extension == kMetadataExtension) {
     return ImageRank::kNone;

@@ -1,7 +1,7 @@
 // How WebDataset parses a tar member's name, and how the image is distinguished from other fields.
 //
 //   std::optional<MemberName> name = SplitMemberName("cat/1.seg.png");  // "cat/1", "seg.png"
-//   bool skipped = IsMetaName("__index__/a.json");                      // true: no reader sees it
+//   bool skipped = IsHiddenName("__index__/a.json");                      // true: no reader sees it
 //   ImageRank rank = RankAsImage("jpg", {});                            // the lower, the better
 //
 // Lifetime: a MemberName borrows the path.
@@ -32,6 +32,8 @@ std::optional<MemberName> SplitMemberName(std::string_view path);
 
 // True if the path's first component is __x__: webdataset skips such members.
 bool IsMetaName(std::string_view path);
+// True also if the basename begins with a dot: readers pass over such members on purpose.
+bool IsHiddenName(std::string_view path);
 
 // Parses the bytes like Python's int(), which webdataset's decoder uses, but rejects underscores.
 // nullopt if the value does not fit.
@@ -41,7 +43,8 @@ inline constexpr size_t kMaxLabelBytes = 64;
 
 // Ranks the fields of a sample: its image is the first field of the lowest rank.
 enum class ImageRank : uint8_t {
-  kNamed,      // the field is called "image" or "img"
+  kImage,      // the field is called "image", so that no other field can have its name
+  kImg,        // the field is called "img"
   kExtension,  // a common image file extension
   kContent,    // another extension without a dot, with bytes that begin like an image
   kBinary,     // "bin": an image in an unknown format

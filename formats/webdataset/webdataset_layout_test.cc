@@ -42,6 +42,11 @@ TEST(WebdatasetLayout, MetaNames) {
   }
 }
 
+TEST(WebdatasetLayout, HiddenNames) {
+  for (const char* name : {".a.jpg", "d/.h", "__x__/a.jpg", "._a"}) EXPECT_TRUE(IsHiddenName(name));
+  for (const char* name : {"a.jpg", ".d/a", "a/b", ""}) EXPECT_FALSE(IsHiddenName(name)) << name;
+}
+
 TEST(WebdatasetLayout, LabelsAsPythonReadsThem) {
   EXPECT_EQ(ParseLabel("7"), 7);
   EXPECT_EQ(ParseLabel(" \t+007\r\n"), 7);

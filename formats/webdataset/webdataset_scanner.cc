@@ -8,7 +8,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "formats/core/sample.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
@@ -24,12 +23,6 @@ constexpr size_t kImageHeadBytes = 16;
 constexpr size_t kFewFields = 16;
 
 char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-// Which readers pass over on purpose.
-bool IsHidden(std::string_view name) {
-  const size_t slash = name.rfind('/');
-  return name.substr(slash == name.npos ? 0 : slash + 1).starts_with('.') || IsMetaName(name);
-}
 
 // The state of one Scan. Its vectors and strings keep their memory between samples.
 class SampleWalk {
@@ -66,32 +59,32 @@ class SampleWalk {
 
   absl::Status OnMember() {
     const TarMember& member = walker_.member();
-    // A member with the current key belongs to the current sample; any other member begins the next
-    // one.
-    const std::optional<MemberName> name = checker_.OnMember(member, number_ + NextIsAnother());
-    // Between archives that lie behind each other are zero blocks.
-    const bool another = walker_.gaps() == gaps_ && member.offset > members_end_;
-    members_end_ = member.end();
+    const bool begins = !open_ || BeginsSample(member);
+    const std::optional<MemberName> name =
+        checker_.OnMember(member, number_ + (open_ && begins ? 1 : 0));
     if (!name) {
-      if (member.type == kTarRegular && !IsHidden(member.name) && without_extension_++ == 0)
+      if (member.type == kTarRegular && !IsHiddenName(member.name) && without_extension_++ == 0)
         first_without_extension_ = member.header_offset;
       return absl::OkStatus();
     }
-    if (!open_ || name->key != key_ || another) {
+    if (begins) {
       EndSample();
       BeginSample(*name);
     } else if (walker_.gaps() != gaps_) {
       beside_gap_ = true;
     }
     gaps_ = walker_.gaps();
+    archives_ = walker_.archives();
     // The file may have been cut off within the padding.
     end_ = std::min(member.end(), in_.size());
     return AddPart(*name);
   }
 
-  uint64_t NextIsAnother() const {
-    const std::optional<MemberName> name = SplitMemberName(walker_.member().name);
-    return open_ && name && name->key != key_ ? 1 : 0;
+  // A member with the current key belongs to the current sample, unless an archive ended between
+  // them; any other member begins the next one.
+  bool BeginsSample(const TarMember& member) const {
+    const std::optional<MemberName> name = SplitMemberName(member.name);
+    return name && (name->key != key_ || walker_.archives() != archives_);
   }
 
   void BeginSample(const MemberName& name) {
@@ -176,7 +169,10 @@ class SampleWalk {
     roles_.assign(extensions_.begin(), extensions_.end());
     if (has_image) roles_[image - parts_.begin()] = kImageField;
     if (MayLackFields(has_image)) return;
-    if (number_ == 0) usual_.assign(roles_.begin(), roles_.end());
+    if (number_ == 0) {
+      usual_.assign(roles_.begin(), roles_.end());
+      std::sort(usual_.begin(), usual_.end());
+    }
     checker_.OnSample({.record = number_,
                        .key = key_,
                        .offset = begin_,
@@ -197,26 +193,23 @@ class SampleWalk {
     // with anything.
     if (beside_gap_ || walker_.gaps() != gaps_)
       return checker_.Compare(extensions_) != WebdatasetChecker::FieldSet::kUsual;
-    if (!walker_.no_end() || (usual_.empty() ? has_image : !IsPartOfUsual())) return false;
+    if (!walker_.no_end() || (usual_.empty() ? has_image : HasAllUsual())) return false;
     // A file without end blocks may be cut within its last sample.
     Finding finding = MakeFinding(FindingId::kTarNoEnd, shard_);
     finding.record = number_;
     finding.key = key_;
     finding.offset = begin_;
-    finding.expected = absl::StrJoin(usual_, " ");
-    finding.actual = absl::StrJoin(std::vector<std::string>(roles_.begin(), roles_.end()), " ");
+    finding.expected = TextOfNames(std::vector<std::string_view>(usual_.begin(), usual_.end()));
+    finding.actual = TextOfNames(roles_);
     finding.detail = "the last sample may lack members and is left out";
     findings_.Report(std::move(finding));
     return true;
   }
 
-  // Whether the first sample has all members of this one, and more; its image may be of another
-  // kind.
-  bool IsPartOfUsual() const {
-    return roles_.size() < usual_.size() &&
-           std::all_of(roles_.begin(), roles_.end(), [&](std::string_view role) {
-             return std::find(usual_.begin(), usual_.end(), role) != usual_.end();
-           });
+  // Whether this sample has all members of the first one; its image may be of another kind.
+  bool HasAllUsual() {
+    std::sort(roles_.begin(), roles_.end());
+    return std::includes(roles_.begin(), roles_.end(), usual_.begin(), usual_.end());
   }
 
   // A strict scan has named each of them.
@@ -239,10 +232,10 @@ class SampleWalk {
   uint64_t number_ = 0;  // of the current sample, or of the next
   bool open_ = false;
   bool beside_gap_ = false;
-  uint64_t gaps_ = 0;         // the walker's count when the last member of a sample was read
-  uint64_t members_end_ = 0;  // of the last member of any kind
+  // The walker's counts when the last member of a sample was read.
+  uint64_t gaps_ = 0, archives_ = 0;
   uint64_t without_extension_ = 0, first_without_extension_ = 0;
-  std::vector<std::string> usual_;  // the roles of the first sample
+  std::vector<std::string> usual_;  // the roles of the first sample, sorted
   std::string key_, extension_, names_;
   uint64_t begin_ = 0, end_ = 0;
   int64_t label_ = kNoLabel;

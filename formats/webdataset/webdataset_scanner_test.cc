@@ -10,6 +10,7 @@
 
 #include "formats/io/hash.h"
 #include "formats/testing/corruptor.h"
+#include "formats/testing/cpu_budget.h"
 #include "formats/testing/sample_generator.h"
 #include "formats/testing/scratch_folder.h"
 #include "formats/testing/tar_builder.h"
@@ -96,6 +97,9 @@ TEST(WebdatasetScanner, PicksTheImage) {
   EXPECT_EQ(fields({{"png", "1"}, {"jpg", "2"}}), "k:-1[image jpg]");
   EXPECT_EQ(fields({{"json", "{}"}, {"webp", "1"}}), "k:-1[image json]");
   EXPECT_EQ(fields({{"image", "1"}, {"jpg", "2"}}), "k:-1[image jpg]");
+  EXPECT_EQ(fields({{"img", "1"}, {"jpg", "2"}}), "k:-1[image jpg]");
+  // A further field of this name would be hidden by the image.
+  EXPECT_EQ(fields({{"img", "1"}, {"image", "2"}}), "k:-1[image img]");
   EXPECT_EQ(fields({{"a", "x"}, {"photo", "\xff\xd8\xff"}}), "k:-1[image a]");
   EXPECT_EQ(fields({{"bin", "x"}, {"npy", "y"}}), "k:-1[image npy]");
   EXPECT_EQ(fields({{"mask.png", "\x89PNG\r\n\x1a\n"}, {"txt", "BMW"}}), "k:-1[mask.png txt]");
@@ -314,7 +318,75 @@ TEST(WebdatasetScanner, TheLastSampleOfAShardWithoutAnEnd) {
   EXPECT_EQ(with({"b.cls"}), alone);
   EXPECT_EQ(with({"b.png", "b.cls"}), both);
   EXPECT_EQ(with({"b.jpg", "b.cls"}), both);
-  EXPECT_EQ(with({"b.json"}), "a:1[image] b:-1[json]");  // what the first one does not have
+  EXPECT_EQ(with({"b.png", "b.json", "b.cls"}), "a:1[image] b:1[image json]");
+  // Members that the first sample does not have say nothing about the others.
+  EXPECT_EQ(with({"b.json"}), alone);
+  EXPECT_EQ(with({"b.json", "b.png"}), alone);
+}
+
+// The time for a hostile file grows with its size, and what is said about it does not.
+TEST(WebdatasetScanner, SamplesOfManyMembers) {
+  constexpr int kMembers = 20000;
+  const auto name = [](int i) { return std::to_string(1000000 + i); };
+  TarBuilder cut, drifting;
+  for (int i = 0; i < kMembers; ++i) cut.Add("a." + name(i), "");
+  for (int i = kMembers - 1; i > 0; --i) cut.Add("b." + name(i), "");
+  for (int i = 0; i < kMembers; ++i) drifting.Add("a." + name(i), "");
+  for (int i = 0; i < kMembers; ++i) drifting.Add("b" + name(i) + ".x", "");
+  const testing::CpuBudget budget(2.5);
+  const ScanResult left_out = Scan(cut.bytes(), /*strict=*/false);
+  const ScanResult drift = Scan(drifting.Finish());
+  EXPECT_LT(budget.used(), budget.seconds());
+  EXPECT_EQ(left_out.records.size(), 1u);
+  ASSERT_EQ(left_out.findings.findings().size(), 2u);
+  EXPECT_EQ(left_out.findings.findings()[1].detail,
+            "the last sample may lack members and is left out");
+  EXPECT_LT(ToText(left_out.findings.findings()[1]).size(), 1000u);
+  for (const Finding& finding : drift.findings.findings()) {
+    if (finding.id == FindingId::kWdsFieldDrift) {
+      EXPECT_EQ(finding.actual, "x");
+      EXPECT_TRUE(finding.expected.ends_with("1000019 and 19980 more")) << finding.expected;
+      EXPECT_LT(finding.expected.size(), 1000u);
+      break;
+    }
+  }
+}
+
+TEST(WebdatasetScanner, NamesInFindingsAreCutOff) {
+  TarBuilder tar;
+  const std::string many(3000, 'x');
+  tar.AddPax("path", "a." + many).Add("a", "").Add("b.jpg", "");
+  const ScanResult scan = Scan(tar.Finish());
+  ASSERT_FALSE(scan.findings.findings().empty());
+  const Finding& drift = scan.findings.findings()[3];
+  EXPECT_EQ(drift.id, FindingId::kWdsFieldDrift);
+  EXPECT_EQ(drift.expected, std::string(100, 'x') + "...");
+}
+
+// `cat a.tar b.tar`: a sample does not extend over the end between them.
+TEST(WebdatasetScanner, SamplesOfJoinedArchives) {
+  const std::string zeros(kTarEndBytes, '\0');
+  TarBuilder first, second;
+  first.Add("a.jpg", "x").Add("a.txt", "x");
+  second.Add("a.txt", "").Add("a.jpg", "x");
+  const ScanResult scan = Scan(first.bytes() + zeros + second.Finish());
+  EXPECT_EQ(Records(scan), "a:-1[image txt] a:-1[image txt]");
+  // The empty member is one of the second sample.
+  const auto empty =
+      std::find_if(scan.findings.findings().begin(), scan.findings.findings().end(),
+                   [](const Finding& finding) { return finding.id == FindingId::kWdsEmptyMember; });
+  ASSERT_NE(empty, scan.findings.findings().end());
+  EXPECT_EQ(empty->record, 1u);
+
+  // Also where what lies beside the end is no member of a sample.
+  TarBuilder hidden;
+  hidden.Add("__meta__", "").AddRaw(second.bytes());
+  EXPECT_EQ(Records(Scan(first.bytes() + zeros + hidden.Finish(), false)),
+            "a:-1[image txt] a:-1[image txt]");
+  TarBuilder sparse;
+  sparse.Add("0.jpg", "x").Add("0.txt", "x").AddRaw(first.bytes()).Add("a.json", "", 'S');
+  EXPECT_EQ(Records(Scan(sparse.bytes() + zeros + first.Finish(), false)),
+            "0:-1[image txt] a:-1[image txt] a:-1[image txt]");
 }
 }  // namespace
 }  // namespace shardpack

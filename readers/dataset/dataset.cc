@@ -33,7 +33,6 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kMaxWarnings = 10;
 constexpr int kOpenAttempts = 3;  // of a dataset that others replace meanwhile
 
 // The index of a shard, loaded once by the first thread that needs it.
@@ -52,14 +51,18 @@ std::string FileName(const std::string& path) {
   return name.filename().string();
 }
 
+// Of a file that the manifest lists.
+absl::Status IsMissing(const absl::Status& failed, const std::string& path) {
+  return Reworded(failed,
+                  absl::StrCat(EscapeForTerminal(path), " is missing: the manifest lists it"),
+                  absl::StatusCode::kDataLoss);
+}
+
 absl::Status CheckSize(const std::string& path, uint64_t expected) {
   struct stat facts;
   if (::stat(path.c_str(), &facts) != 0) {
     const absl::Status failed = IoStatus("stat", path, errno);
-    if (!absl::IsNotFound(failed)) return failed;
-    return Reworded(failed,
-                    absl::StrCat(EscapeForTerminal(path), " is missing: the manifest lists it"),
-                    absl::StatusCode::kDataLoss);
+    return absl::IsNotFound(failed) ? IsMissing(failed, path) : failed;
   }
   if (!S_ISREG(facts.st_mode) || static_cast<uint64_t>(facts.st_size) != expected) {
     return WithFacts(absl::DataLossError(absl::StrCat(EscapeForTerminal(path), " has ",
@@ -198,6 +201,7 @@ absl::StatusOr<Dataset> Dataset::OpenManifest(const std::string& path,
     state->root = state->where = path;
     std::vector<std::string> found;
     for (const ManifestShard& shard : state->manifest.shards) {
+      if (!failed.ok() && !absl::IsDataLoss(failed)) break;
       const std::string data = PathInDataset(path, state->manifest.DataFileOf(shard));
       for (const auto& [name, bytes] :
            {std::pair(data, shard.bytes),
@@ -205,7 +209,8 @@ absl::StatusOr<Dataset> Dataset::OpenManifest(const std::string& path,
         absl::Status size = CheckSize(name, bytes);
         if (size.ok()) continue;
         found.emplace_back(size.message());
-        if (failed.ok()) failed = std::move(size);
+        // What could not be looked at is not known to be damaged, however damaged others are.
+        if (failed.ok() || !absl::IsDataLoss(size)) failed = std::move(size);
       }
       state->AddShard({shard.name, shard.split, data, shard.bytes, shard.records});
     }
@@ -238,6 +243,8 @@ absl::Status Dataset::State::CheckNotReplaced() const {
   struct stat now;
   const std::string file = absl::StrCat(root, "/", std::string(kManifestName));
   const bool there = ::stat(file.c_str(), &now) == 0;
+  // Nothing is known if it cannot be looked at, or read.
+  if (!there && errno != ENOENT && errno != ENOTDIR) return absl::OkStatus();
   // An inode's number may be that of another file by now.
   const auto facts_of = [](const struct stat& each) {
     return std::make_tuple(each.st_dev, each.st_ino, each.st_size, each.st_mtim.tv_sec,
@@ -247,7 +254,8 @@ absl::Status Dataset::State::CheckNotReplaced() const {
   // A repair writes the same manifest anew.
   if (there) {
     const absl::StatusOr<Manifest> read = Manifest::Read(root);
-    if (read.ok() && read->Identity() == manifest.Identity()) return absl::OkStatus();
+    if (read.ok() ? read->Identity() == manifest.Identity() : !absl::IsNotFound(read.status()))
+      return absl::OkStatus();
   }
   return WithFacts(
       absl::FailedPreconditionError(absl::StrCat(
@@ -267,10 +275,12 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
   state->has_manifest = false;
   state->where = paths[0];
   state->manifest.classes = labels.classes;
-  size_t more_warnings = 0;
+  ShardWarnings warnings;
+  SameLabelBase label_base;
   for (size_t i = 0; i < paths.size(); ++i) {
     const std::string& path = paths[i];
-    ASSIGN_OR_RETURN(ForeignShard shard, ScanForeignShard(path, foreign));
+    ASSIGN_OR_RETURN(ForeignShard shard,
+                     ScanForeignShard(path, foreign, {.has_classes = !labels.classes.empty()}));
     const std::string format(shard.format->name);
     if (!state->manifest.format.empty() && state->manifest.format != format) {
       return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(path), " is ", format,
@@ -278,6 +288,7 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
                                                      state->manifest.format));
     }
     state->manifest.format = format;
+    RETURN_IF_ERROR(label_base.Add(path, shard.label_base));
     ManifestShard row;
     row.name = FileName(path);
     if (!labels.splits.empty()) row.split = labels.splits[i];
@@ -286,19 +297,15 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
     row.xxh3_128 = shard.digest;
     state->manifest.shards.push_back(row);
     state->AddLeftOut(shard.left_out);
-    for (std::string& warning : shard.warnings) {
-      // Who takes classes from these texts misses no label, and `pack convert` tells of both.
-      if (warning.starts_with(SpecOf(FindingId::kWdsLabelNotInteger).name)) continue;
-      if (state->warnings.size() < kMaxWarnings)
-        state->warnings.push_back(std::move(warning));
-      else
-        ++more_warnings;
-    }
+    // Who takes classes from these texts misses no label, and `pack convert` tells of both.
+    std::erase_if(shard.warnings, [](const ShardWarning& warning) {
+      return warning.kind == SpecOf(FindingId::kWdsLabelNotInteger).name;
+    });
+    warnings.Add(shard.warnings);
     state->AddShard({row.name, row.split, shard.data_path, row.bytes, row.records});
     state->Adopt(std::move(shard.index));
   }
-  if (more_warnings > 0)
-    state->warnings.push_back(absl::StrCat("and ", more_warnings, " more warnings of this kind"));
+  state->warnings = warnings.Texts();
   state->Close();
   return Dataset(std::move(state));
 }
@@ -337,14 +344,18 @@ absl::StatusOr<const ShardIndex*> Dataset::State::BorrowIndex(uint32_t shard) co
   const std::lock_guard lock(loaded.mutex);
   if (loaded.index) return &*loaded.index;
   const ManifestShard& row = manifest.shards[shard];
-  absl::StatusOr<ShardIndex> opened =
-      ShardIndex::Open(absl::StrCat(root, "/", row.index.name), row.bytes, row.index.xxh3_128);
-  if (!opened.ok()) return ReasonOf(opened.status());
+  const std::string name = absl::StrCat(root, "/", row.index.name);
+  absl::StatusOr<ShardIndex> opened = ShardIndex::Open(name, row.bytes, row.index.xxh3_128);
+  if (!opened.ok()) {
+    absl::Status failed = opened.status();
+    if (absl::IsNotFound(failed)) failed = IsMissing(std::move(failed), name);
+    return ReasonOf(std::move(failed));
+  }
   ShardIndex index = *std::move(opened);
   if (index.records() != row.records) {
     return WithFacts(absl::DataLossError(absl::StrCat(row.index.name, " has ", index.records(),
                                                       " records, the manifest says ", row.records)),
-                     {.path = absl::StrCat(root, "/", row.index.name), .shard = row.name});
+                     {.path = name, .shard = row.name});
   }
   loaded.index = std::move(index);
   slot.ready.store(&*loaded.index, std::memory_order_release);
@@ -378,6 +389,8 @@ std::shared_ptr<Dataset::State> Dataset::StateOf(std::span<const uint32_t> shard
   part->manifest = state_->manifest;
   part->manifest.shards.clear();
   part->where = state_->where;
+  part->left_out = state_->left_out;
+  part->warnings = state_->warnings;
   for (const uint32_t shard : shards) {
     part->manifest.shards.push_back(state_->manifest.shards[shard]);
     part->AddShardOf(state_, shard);
@@ -417,6 +430,7 @@ absl::StatusOr<Dataset> Dataset::Join(std::span<const Dataset> parts) {
       joined->shards.back().name = state->shards[s].data_path;
     }
     joined->AddLeftOut(state->left_out);
+    joined->warnings.insert(joined->warnings.end(), state->warnings.begin(), state->warnings.end());
     formats.push_back(state->manifest.format);
     layouts.push_back(state->manifest.layout);
   }

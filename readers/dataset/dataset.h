@@ -118,10 +118,12 @@ class Dataset {
   // they had a manifest.
   Digest identity() const;
   // Names of values in foreign shards that are not fields of a sample, such as TFRecord's numbers
-  // and lists, and HDF5's further datasets. A long list is cut off.
+  // and lists, and HDF5's further datasets. A long list is cut off. Parts of a dataset have those
+  // of the whole.
   std::span<const std::string> left_out() const;
-  // Oddities of foreign shards that all the same can be read, one sentence each: in their labels,
-  // after their end. A long list is cut off, which the last one says.
+  // Oddities of foreign shards that can be read nevertheless, one sentence each, such as labels
+  // that are not integers or data after the end. Of many of one kind the first ones, with the
+  // number of the others at the end. Parts of a dataset have those of the whole.
   std::span<const std::string> warnings() const;
   // nullptr for foreign shards, joined datasets and selections.
   const Manifest* manifest() const;

@@ -1,6 +1,8 @@
 #include "readers/dataset/dataset.h"
 
+#include <linux/capability.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "formats/io/error_facts.h"
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
@@ -359,6 +362,72 @@ TEST_F(DatasetTest, IsOpenedInSpiteOfFilesThatAreGone) {
   EXPECT_TRUE(dataset->CheckNotReplaced().ok());
   (void)RemoveFile(Path("manifest.json"));
   EXPECT_FALSE(Dataset::OpenDamaged(folder_, damage).ok());
+}
+
+// Of one that is opened, too: no field is missing, and no sample.
+TEST_F(DatasetTest, AnIndexThatGoesAwayIsDamage) {
+  const Dataset dataset = *Dataset::Open(folder_);
+  const std::string gone = Path(manifest_.shards[1].index.name);
+  (void)RemoveFile(gone);
+  const absl::Status status = dataset.BorrowIndex(1).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(gone + " is missing: the manifest lists"));
+  EXPECT_EQ(FactsOf(status).path, gone);
+  EXPECT_TRUE(absl::IsDataLoss(dataset.FindKey("none").status()));
+  EXPECT_TRUE(absl::IsDataLoss(dataset.Read(7).status()));
+  EXPECT_TRUE(dataset.Read(0).ok());
+}
+
+// In a thread, so that permissions bind root, too.
+template <typename Work>
+void WithoutPrivileges(const Work& work) {
+  std::thread([&] {
+    __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct none[2] = {};
+    ASSERT_EQ(::syscall(SYS_capset, &header, none), 0);
+    work();
+  }).join();
+}
+
+// Whatever else is damaged: nobody knows whether it is.
+TEST_F(DatasetTest, AFileThatCannotBeLookedAtIsNoDamage) {
+  Manifest manifest = *Manifest::Read(folder_);
+  const std::string closed = MakeTestFolder("closed");
+  manifest.origin = "adopted";
+  for (ManifestShard& shard : manifest.shards) {
+    shard.location = shard.name == "train-1.toy" ? closed + "/x" : Path(shard.name);
+    std::erase_if(manifest.files, [&](const FileEntry& file) { return file.name == shard.name; });
+  }
+  WriteTestFile(Path("manifest.json"), manifest.ToJson());
+  (void)RemoveFile(Path(manifest.shards[0].name));
+  ASSERT_EQ(::chmod(closed.c_str(), 0), 0);
+  std::vector<std::string> damage;
+  WithoutPrivileges([&] {
+    const absl::Status failed = Dataset::OpenDamaged(folder_, damage).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(failed)) << failed;
+    EXPECT_TRUE(absl::IsPermissionDenied(Dataset::Open(folder_).status()));
+  });
+  EXPECT_TRUE(damage.empty());
+  ASSERT_EQ(::chmod(closed.c_str(), 0700), 0);
+  (void)RemoveTree(closed);
+}
+
+TEST_F(DatasetTest, WhatCannotBeReadIsNotSaidToBeReplaced) {
+  const Dataset dataset = *Dataset::Open(folder_);
+  ASSERT_EQ(::chmod(folder_.c_str(), 0), 0);
+  WithoutPrivileges([&] {
+    const absl::Status failed = dataset.BorrowIndex(0).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(failed)) << failed;
+    EXPECT_TRUE(dataset.CheckNotReplaced().ok());
+  });
+  ASSERT_EQ(::chmod(folder_.c_str(), 0700), 0);
+  // Nor if there is something else in place of its manifest.
+  Damage(dataset, 3);
+  WriteTestFile(Path("manifest.json"), "no manifest");
+  EXPECT_TRUE(absl::IsDataLoss(dataset.Read(3).status()));
+  (void)RemoveFile(Path("manifest.json"));
+  ASSERT_EQ(::symlink("manifest.json", Path("manifest.json").c_str()), 0);  // a loop
+  EXPECT_TRUE(absl::IsDataLoss(dataset.Read(3).status()));
 }
 
 TEST_F(DatasetTest, SaysThatItWasReplaced) {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/core/find_shard.h"
+#include "formats/core/image_info.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/status_macros.h"
@@ -19,35 +21,62 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kMaxShardWarnings = 3;
 constexpr size_t kKeptImageBytes = 16 << 20;
-constexpr std::string_view kLabelField = "cls";
+constexpr std::string_view kLabelField = "cls", kLabelFieldFormat = "webdataset";
 constexpr size_t kMaxLeftOut = 100;  // names kept: enough for a warning
 constexpr size_t kMaxFieldNames = 1000;
 
-// Keeps the first error; warnings do not make a shard unreadable. Texts omit the severity, which
-// the caller prints anyway.
-class FirstError : public FindingSink {
+// Texts omit the severity, which the caller prints anyway.
+std::string WithoutSeverity(const Finding& finding) {
+  const std::string text = ToText(finding);
+  return text.substr(text.find(' ') + 1);
+}
+
+// Keeps the first error, and the first warning of each kind with the number of others. Warnings do
+// not make a shard unreadable.
+class FirstOfEach : public FindingSink {
  public:
   void Report(Finding finding) override {
-    if (finding.severity == Severity::kWarning) {
-      if (warnings.size() < kMaxShardWarnings)
-        warnings.push_back(ToText(finding).substr(std::string_view("warning ").size()));
-    } else if (!first_) {
-      first_ = ToText(finding).substr(std::string_view("error ").size());
+    if (finding.severity != Severity::kWarning) {
+      if (!error_) error_ = WithoutSeverity(finding);
+      return;
+    }
+    // A finding about one record often means that it is lost; one with a detail is a case of its
+    // own.
+    const std::string kind =
+        absl::StrCat(std::string(SpecOf(finding.id).name), finding.record ? " of a record" : "",
+                     finding.detail.empty() ? "" : " in detail");
+    const auto known = std::find_if(warnings_.begin(), warnings_.end(),
+                                    [&](const Kind& each) { return each.first.kind == kind; });
+    if (known != warnings_.end()) {
+      ++known->more;
+    } else {
+      warnings_.push_back({{kind, WithoutSeverity(finding)}});
     }
   }
-  const std::optional<std::string>& first() const { return first_; }
-  std::vector<std::string> warnings;
+  const std::optional<std::string>& error() const { return error_; }
+  std::vector<ShardWarning> Warnings() const {
+    std::vector<ShardWarning> warnings;
+    for (const Kind& kind : warnings_) {
+      warnings.push_back(kind.first);
+      if (kind.more > 0) absl::StrAppend(&warnings.back().text, "; ", kind.more, " more like this");
+    }
+    return warnings;
+  }
 
  private:
-  std::optional<std::string> first_;
+  struct Kind {
+    ShardWarning first;
+    uint64_t more = 0;
+  };
+  std::optional<std::string> error_;
+  std::vector<Kind> warnings_;
 };
 
 class IndexRows : public RecordSink {
  public:
   // `images` is the shard's file if images are to be probed, otherwise null.
-  explicit IndexRows(const File* images) : images_(images) {}
+  IndexRows(const File* images, uint64_t shard_bytes) : builder(shard_bytes), images_(images) {}
 
   void OnRecord(const ScannedRecord& record) override {
     // The key column repeats what the shard stores: keys are empty if the container has none.
@@ -66,8 +95,8 @@ class IndexRows : public RecordSink {
   void OnLeftOut(std::string_view name) override {
     if (left_out.size() < kMaxLeftOut && !left_out.contains(name)) left_out.emplace(name);
   }
-  // Explains labels that a reader would miss.
-  std::optional<std::string> LabelWarning(const std::string& path) const {
+  // Explains labels that readers of WebDataset would miss.
+  std::optional<ShardWarning> LabelWarning(const std::string& path) const {
     if (no_integers_ == 0) return std::nullopt;
     Finding finding = MakeFinding(FindingId::kWdsLabelNotInteger, path);
     finding.severity = Severity::kWarning;
@@ -76,7 +105,7 @@ class IndexRows : public RecordSink {
     finding.detail =
         absl::StrCat(no_integers_, " of ", records_,
                      " samples have one that is not an integer of 64 bits, and no label");
-    return ToText(finding).substr(std::string_view("warning ").size());
+    return ShardWarning{std::string(SpecOf(finding.id).name), WithoutSeverity(finding)};
   }
   // An index does not have fields without end, nor any name.
   void LeaveOutWhatIsNotIn(const ShardIndex& index) {
@@ -111,7 +140,7 @@ class IndexRows : public RecordSink {
   // they usually come from the page cache. Without the facts, the index would say that they are
   // unknown.
   ImageInfo Probe(const ScannedField& image) {
-    if (!status_.ok()) return {};
+    if (!status_.ok() || image.length > kMaxImageFileBytes) return {};
     if (image.length > bytes_.capacity() || bytes_.capacity() > kKeptImageBytes)
       std::vector<std::byte>().swap(bytes_);
     bytes_.resize(image.length);
@@ -127,33 +156,48 @@ class IndexRows : public RecordSink {
   uint64_t records_ = 0, no_integers_ = 0, first_record_ = 0, first_offset_ = 0;
 };
 
+// One sentence that explains ForeignShard::background.
+ShardWarning BackgroundWarning(const std::string& path, uint64_t background, uint64_t records) {
+  return {"background",
+          absl::StrCat(EscapeForTerminal(path), ": ", background, " of ", records,
+                       background == 1 ? " samples has" : " samples have",
+                       " the label 0, which is the background where classes count from 1, as they "
+                       "do in this layout: no label")};
+}
+
 absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& path,
                                       std::string data_path, const ForeignScanOptions& options) {
   ASSIGN_OR_RETURN(File file, File::OpenRead(data_path));
   ASSIGN_OR_RETURN(uint64_t bytes, file.Size());
   SequentialReader in(file, bytes);
   if (options.on_block) in.OnBlock(options.on_block);
-  IndexRows rows(options.probe ? &file : nullptr);
-  FirstError damage;
-  absl::Status scanned = format.scanner->Scan(
-      in, {.shard_name = path, .strict = false, .label_base = options.label_base}, rows, damage);
+  IndexRows rows(options.probe ? &file : nullptr, bytes);
+  FirstOfEach findings;
+  absl::Status scanned = format.scanner->Scan(in,
+                                              {.shard_name = path,
+                                               .strict = false,
+                                               .label_base = options.label_base,
+                                               .has_classes = options.has_classes},
+                                              rows, findings);
   if (scanned.ok()) scanned = rows.status();
   if (!scanned.ok()) return scanned;
-  if (damage.first()) return absl::DataLossError(*damage.first());
+  if (findings.error()) return absl::DataLossError(*findings.error());
   ASSIGN_OR_RETURN(Digest digest, in.Finish());
   ASSIGN_OR_RETURN(ShardIndex index, ShardIndex::FromBytes(rows.builder.Finish(bytes), bytes));
   rows.LeaveOutWhatIsNotIn(index);
-  if (std::optional<std::string> warning = rows.LabelWarning(path))
-    damage.warnings.push_back(*std::move(warning));
+  std::vector<ShardWarning> warnings = findings.Warnings();
+  std::optional<ShardWarning> labels = rows.LabelWarning(path);
+  // In another format, a field of this name is not meant as a label.
+  if (labels && format.name == kLabelFieldFormat) warnings.push_back(*std::move(labels));
   if (rows.background > 0)
-    damage.warnings.push_back(BackgroundWarning(path, rows.background, index.records()));
+    warnings.push_back(BackgroundWarning(path, rows.background, index.records()));
   return ForeignShard{.format = &format,
                       .data_path = std::move(data_path),
                       .bytes = bytes,
                       .digest = digest,
                       .index = std::move(index),
                       .left_out = {rows.left_out.begin(), rows.left_out.end()},
-                      .warnings = std::move(damage.warnings),
+                      .warnings = std::move(warnings),
                       .label_base = rows.label_base,
                       .background = rows.background};
 }
@@ -191,11 +235,17 @@ absl::Status NoFormat(const std::string& path, bool is_folder) {
 
 }  // namespace
 
-std::string BackgroundWarning(const std::string& path, uint64_t background, uint64_t records) {
-  return absl::StrCat(EscapeForTerminal(path), ": ", background, " of ", records,
-                      background == 1 ? " samples has" : " samples have",
-                      " the label 0, which is the background where classes count from 1, as they "
-                      "do in this layout: no label");
+absl::Status SameLabelBase::Add(const std::string& path, std::optional<int64_t> label_base) {
+  if (!label_base || label_base == base_) return absl::OkStatus();
+  if (!base_) {
+    first_ = path;
+    base_ = label_base;
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      EscapeForTerminal(first_), " stores ", *base_, " for its first class, ",
+      EscapeForTerminal(path), " stores ", *label_base,
+      ": they are of different layouts. Give those of each layout in a command of their own"));
 }
 
 absl::StatusOr<ForeignShardKind> FindForeignShard(const std::string& path,
@@ -225,9 +275,9 @@ absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
   if (!shard.ok() || kind.format->sniff({}, path)) return shard;
   for (const Format* other : formats) {
     if (!other->sniff({}, path)) continue;
-    shard->warnings.push_back(absl::StrCat(EscapeForTerminal(path), " is ",
-                                           std::string(kind.format->name), ", but named like ",
-                                           std::string(other->name)));
+    shard->warnings.push_back(
+        {"name", absl::StrCat(EscapeForTerminal(path), " is ", std::string(kind.format->name),
+                              ", but named like ", std::string(other->name))});
     break;
   }
   return shard;

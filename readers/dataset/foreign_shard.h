@@ -8,7 +8,8 @@
 // Errors: NotFound; InvalidArgument if no format accepts the file; DataLoss with the first damage
 // found; Unimplemented if the container has no extents; I/O; the error of the hook.
 // Units: bytes.
-// Memory: the index; with `probe` also the largest image.
+// Memory: the index, which is at most a multiple of the shard; with `probe` also the largest image
+// that is looked at.
 #ifndef SHARDPACK_READERS_DATASET_FOREIGN_SHARD_H_
 #define SHARDPACK_READERS_DATASET_FOREIGN_SHARD_H_
 
@@ -22,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "formats/core/format.h"
 #include "formats/core/shard_index.h"
+#include "readers/dataset/shard_warnings.h"
 
 namespace shardpack {
 
@@ -32,7 +34,8 @@ struct ForeignShard {
   Digest digest;  // of the data file
   ShardIndex index;
   std::vector<std::string> left_out;  // names of values that are not in any field of the index
-  std::vector<std::string> warnings;  // odd but readable; a long list is cut off
+  std::vector<ShardWarning>
+      warnings;  // odd but readable; one of each kind, with the number of others
   // The amount subtracted from the shard's labels so that they count from 0; nullopt if no sample
   // has one.
   std::optional<int64_t> label_base;
@@ -43,7 +46,8 @@ struct ForeignShard {
 struct ForeignScanOptions {
   // The value stored for class 0, if a manifest gives it; otherwise the layout's own.
   std::optional<int64_t> label_base = std::nullopt;
-  bool probe = false;  // fills the index's column of image facts; reads images twice
+  bool probe = false;        // fills the index's column of image facts; reads images twice
+  bool has_classes = false;  // as ScanOptions::has_classes
   // Called for every block read; an error ends the scan.
   std::function<absl::Status(uint64_t bytes)> on_block = nullptr;
 };
@@ -52,8 +56,16 @@ absl::StatusOr<ForeignShard> ScanForeignShard(const std::string& path,
                                               std::span<const Format* const> formats,
                                               const ForeignScanOptions& options = {});
 
-// One sentence that explains ForeignShard::background.
-std::string BackgroundWarning(const std::string& path, uint64_t background, uint64_t records);
+// A dataset counts the labels of all its shards from the same number.
+class SameLabelBase {
+ public:
+  // InvalidArgument if it is not that of the shards before.
+  absl::Status Add(const std::string& path, std::optional<int64_t> label_base);
+
+ private:
+  std::string first_;  // the path that `base_` is from
+  std::optional<int64_t> base_;
+};
 
 // Finds the format of the shard and its data file: ScanForeignShard without the scan.
 struct ForeignShardKind {

@@ -1,6 +1,6 @@
 // PerProcess: an object with locks that a forked child gets new copies of: at the fork a thread of
-// the parent may hold them, or may be changing what they guard, and in the child nobody will end
-// that.
+// the parent may hold them, or may be changing what they guard, and in the child no thread is left
+// to release them.
 //
 //   PerProcess<Cache> cache;
 //   const std::lock_guard lock(cache.Get().mutex);

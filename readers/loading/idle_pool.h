@@ -1,4 +1,4 @@
-// IdlePool: objects of which every thread needs one for a while, kept from use to use.
+// IdlePool: objects that threads borrow one at a time and return for reuse.
 //
 //   absl::Status done = pool.With(make, [&](Pipelines& own) { return own.Run(bytes, slot); });
 //

@@ -91,7 +91,7 @@ struct LoaderOptions {
   // objects.
   std::vector<FieldDecode> decode_fields = {};
   // Fills HostBatch::image_infos, for callers that decode batches themselves. Without `decode`,
-  // whether a cursor is of their augmentation is then asked by SetAugmentation.
+  // SetAugmentation then checks that the cursor belongs to the caller's augmentation.
   bool image_infos = false;
   BadSamples bad_samples = BadSamples::kFail;
   // Substitutions allowed over the loader's lifetime; more are an error.
@@ -115,8 +115,8 @@ class Loader {
   Cursor cursor() const;
   // For callers that decode and augment themselves (LoaderOptions::image_infos), before the first
   // Next: from now on cursors and statistics have this plan. InvalidArgument for the cursor of a
-  // run that augmented otherwise, without LoaderOptions::other_augment: Next is that, too, where
-  // nobody has said that he augments so.
+  // run that augmented otherwise, without LoaderOptions::other_augment. Until SetAugmentation has
+  // accepted the plan, Next fails in the same way.
   absl::Status SetAugmentation(const AugmentPlan& plan);
   // The cursor that SetAugmentation would give, and its error.
   absl::StatusOr<Cursor> CursorOf(const AugmentPlan& plan) const;

@@ -477,6 +477,7 @@ absl::Status Loader::Core::SetAugmentation(uint32_t augment, std::string facts) 
 }
 
 absl::StatusOr<Cursor> Loader::Core::CursorOf(uint32_t augment) const {
+  RETURN_IF_ERROR(CheckProcess());
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(CheckAugmentation(augment));
   return MakeCursor(dataset_, order_, epoch_, step_, augment);

@@ -157,7 +157,9 @@ TEST_F(LoaderTest, AForkedChildIsToldSo) {
     {
       // Its destructor must not wait for threads that do not exist here.
       Loader inherited = std::move(loader);
-      told = absl::IsFailedPrecondition(inherited.Next().status());
+      told = absl::IsFailedPrecondition(inherited.Next().status()) &&
+             absl::IsFailedPrecondition(inherited.CursorOf({}).status()) &&
+             absl::IsFailedPrecondition(inherited.SetAugmentation({}));
       inherited.Stop();
       told = told && inherited.stats().batches == 0 && inherited.TakeBadSamples().empty();
     }

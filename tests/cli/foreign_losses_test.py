@@ -64,8 +64,8 @@ def image(number):
 class ForeignLossesTest(command.PackTest):
 
   def left_out(self, done):
-    lines = [line for line in done.stderr.splitlines() if "samples have no place for it: " in line]
-    return lines[0].split("place for it: ")[1].split(", ") if lines else []
+    lines = [line for line in done.stderr.splitlines() if "a sample cannot hold it: " in line]
+    return lines[0].split("cannot hold it: ")[1].split(", ") if lines else []
 
   def test_archives_behind_each_other(self):
     self.write("c.tar", tar(pairs(0, 3)) + tar(pairs(3, 4)) + tar(pairs(7, 1)))
@@ -96,6 +96,43 @@ class ForeignLossesTest(command.PackTest):
     done = self.pack("convert", *names, "-o", "out")
     self.assertEqual(10, done.stderr.count("trailing-data"))
     self.assertIn("and 4 more warnings", done.stderr)
+
+  def test_a_rare_warning_is_not_hidden_by_others(self):
+    self.write("cut.tar", tar(pairs(0, 2)) + tar(pairs(2, 2)) + tar(pairs(4, 2)) + tar(pairs(6, 4)[:-1], ends=False))
+    self.write("names.tar", b"".join(tar(pairs(i, 1)) for i in range(4)) + tar([(f"image_{i}", jpeg(i)) for i in range(50)]))
+    for words in (("convert",), ("index",)):
+      done = self.pack(*words, "cut.tar", "-o", f"{words[0]}-cut")
+      self.assertRegex(done.stderr, r"trailing-data cut.tar .*; 2 more like this")
+      self.assertRegex(done.stderr, r"tar-no-end cut.tar record 9 key s009 .*the last sample may lack members and is left out")
+      done = self.pack(*words, "names.tar", "-o", f"{words[0]}-names")
+      self.assertRegex(done.stderr, r"wds-no-extension names.tar .*50 members, the first one here")
+
+  def test_a_second_image_of_the_images_name(self):
+    self.write("c.tar", tar([("0.img", jpeg(1)), ("0.image", jpeg(2)), ("0.cls", b"0")]))
+    self.pack("index", "c.tar", "-o", "in-place")
+    self.pack("validate", "in-place")
+    self.assertEqual(jpeg(2), self.pack("cat", "in-place", "0", text=False).stdout)
+    self.assertEqual(jpeg(1), self.pack("cat", "in-place", "0", "--field", "img", text=False).stdout)
+
+  def test_shards_that_count_their_classes_otherwise(self):
+    label = b"image/class/label"
+    synset = feature(b"image/class/synset", 1, foreign_shards.field(1, b"n01"))
+    self.write("from-1.tfrecord", record(image(1), feature(label, 3, foreign_shards.field(1, bytes([1]))), synset))
+    self.write("from-0.tfrecord", record(image(2), feature(label, 3, foreign_shards.field(1, bytes([1])))))
+    both = ("from-1.tfrecord", "from-0.tfrecord")
+    for words in (("ls", *both), ("convert", *both, "-o", "out"), ("index", *both, "-o", "in-place"), ("stats", *both)):
+      done = self.pack(*words, expect=2)
+      self.assertIn("from-1.tfrecord stores 1 for its first class, from-0.tfrecord stores 0", done.stderr)
+
+  def test_names_of_classes_and_second_paths(self):
+    text = lambda name, value: feature(name, 1, foreign_shards.field(1, value))
+    label = feature(b"image/class/label", 3, foreign_shards.field(1, bytes([0])))
+    self.write("a.tfrecord", record(image(1), label, text(b"image/class/text", b"tench"), text(b"image/filename", b"a.jpg"), text(b"file_name", b"b.jpg")))
+    self.write("classes.txt", b"fish\n")
+    for verb in ("convert", "index"):
+      self.assertEqual(["file_name", "image/class/text"], self.left_out(self.pack(verb, "a.tfrecord", "-o", verb)))
+    done = self.pack("index", "a.tfrecord", "-o", "named", "--classes", "classes.txt")
+    self.assertEqual(["file_name"], self.left_out(done))
 
   def test_labels_that_are_no_integers_are_said_once(self):
     self.write("c.tar", tar([("a.jpg", jpeg(1)), ("a.cls", b"cat")]))

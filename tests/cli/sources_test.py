@@ -609,7 +609,7 @@ class ConvertTest(command.PackTest):
     length = len(payload).to_bytes(8, "little")
     self.write("f.tfrecord", length + masked(length) + payload + masked(payload))
     done = self.pack("convert", "f.tfrecord", "-o", "out")
-    self.assertIn("left out, as samples have no place for it: age", done.stderr)
+    self.assertIn("left out, because a sample cannot hold it: age", done.stderr)
     self.assertEqual([1], [row["label"] for row in self.rows("out")])
 
   def test_a_cycle_of_tfrecords(self):

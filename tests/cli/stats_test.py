@@ -139,7 +139,7 @@ class StatsTest(command.PackTest):
     for i in range(5):
       self.write(f"more/ship/{i}.jpg", jpeg(5000 + i))
     self.pack("more", "-o", "more-out")
-    self.assertIn("look at 10 samples of class dog lie in a folder below it, such as cat, others directly in it",
+    self.assertIn("look at 10 samples of class dog lie in subfolders of its folder, such as cat; the others lie directly in it",
                   self.words(self.pack("stats", "more-out").stdout))
 
   def test_of_a_damaged_dataset(self):

@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/image_info.h"
 
 namespace shardpack {
 namespace {
 
 // Images that are decoded together: enough for all threads, few enough to keep in memory.
 constexpr size_t kBlockImages = 512;
-// The same as --max-file-size of a build.
-constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
 // The memory that a thread keeps between images without asking a gate.
 constexpr size_t kKeptBytes = 4 << 20;
 
@@ -107,9 +106,9 @@ void ImageCheck::CheckEncoded(const ImageToCheck& image, Worker& worker, Result&
 }
 
 void ImageCheck::Check(const ImageToCheck& image, Worker& worker, Result& result) const {
-  if (image.extent.length > kMaxFileBytes) {
+  if (image.extent.length > kMaxImageFileBytes) {
     result.findings.push_back(Make(FindingId::kImageFileLimit, image));
-    result.findings.back().expected = absl::StrCat("at most ", kMaxFileBytes, " bytes");
+    result.findings.back().expected = absl::StrCat("at most ", kMaxImageFileBytes, " bytes");
     return;
   }
   const uint64_t bytes = image.extent.length;

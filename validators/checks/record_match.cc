@@ -7,8 +7,6 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kMaxFields = 256;  // of an index (docs/formats/pidx.md)
-
 std::string HexText(uint64_t hash) { return absl::StrCat(absl::Hex(hash, absl::kZeroPad16)); }
 std::string ExtentText(const Extent& extent) {
   return absl::StrCat(extent.length, " bytes at ", extent.offset);
@@ -18,7 +16,11 @@ std::string ExtentText(const Extent& extent) {
 
 RecordMatch::RecordMatch(const ShardIndex& index, std::string_view shard, bool scanned_labels,
                          FindingSink& findings)
-    : index_(index), shard_(shard), scanned_labels_(scanned_labels), findings_(findings) {
+    : index_(index),
+      shard_(shard),
+      scanned_labels_(scanned_labels),
+      findings_(findings),
+      most_fields_(MostFieldsOfForeign(index.records(), index.shard_bytes())) {
   for (uint64_t r = 1; r < index_.records() && ascending_; ++r) {
     ascending_ = index_.record(r - 1).offset < index_.record(r).offset;
   }
@@ -74,7 +76,7 @@ void RecordMatch::CompareFields(const ScannedRecord& record) {
     const size_t column = ColumnOf(field.name, i);
     // An index made for a foreign shard does not have these.
     if (column == index_.fields() &&
-        (index_.fields() >= kMaxFields || field.name.find('\0') != field.name.npos))
+        (index_.fields() >= most_fields_ || field.name.find('\0') != field.name.npos))
       continue;
     const Extent actual{field.offset, field.length};
     if (column == index_.fields() || !index_.has_field(next_, column)) {

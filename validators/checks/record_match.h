@@ -49,8 +49,9 @@ class RecordMatch : public RecordSink {
   const std::string shard_;
   const bool scanned_labels_;
   FindingSink& findings_;
-  bool ascending_ = true;  // whether the index's offsets ascend
-  uint64_t next_ = 0;      // the index's record expected next
+  const size_t most_fields_;  // a foreign shard's index with so many fields may lack others
+  bool ascending_ = true;     // whether the index's offsets ascend
+  uint64_t next_ = 0;         // the index's record expected next
   uint64_t scanned_ = 0, matched_ = 0;
 };
 

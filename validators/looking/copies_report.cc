@@ -113,14 +113,8 @@ absl::Status Fill(const CopiesOptions& options, NearProgress& progress,
   return absl::OkStatus();
 }
 
-json Escaped(const std::vector<std::string>& texts) {
-  json escaped = json::array();
-  for (const std::string& text : texts) escaped.push_back(PercentEscape(text));
-  return escaped;
-}
-
 json ToObject(const UnreadSamples& unread) {
-  return {{"count", unread.count}, {"messages", Escaped(unread.messages)}};
+  return {{"count", unread.count}, {"messages", PercentEscapeAll(unread.messages)}};
 }
 
 }  // namespace
@@ -168,8 +162,8 @@ absl::Status WriteJson(const CopiesReport& report,
                {"samples", report.rows.size()},
                {"unread", ToObject(report.unread)},
                {"damaged", report.damage.any()},
-               {"damaged_files", Escaped(report.damage.files)},
-               {"not_looked_at", Escaped(report.damage.not_looked_at)},
+               {"damaged_files", PercentEscapeAll(report.damage.files)},
+               {"not_looked_at", PercentEscapeAll(report.damage.not_looked_at)},
                {"hash", report.with_near ? json("phash 64") : json()}};
   if (report.with_near) {
     head["distance"] = report.distance;

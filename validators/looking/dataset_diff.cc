@@ -59,7 +59,7 @@ class Comparison {
   bool SameClass(int64_t was, int64_t now) const;
   void Compare(const std::vector<SamplePair>& pairs);
   void ComparePair(const SamplePair& pair, Part& part) const;
-  SamplePairs WithoutUnknown(SamplePairs found);
+  void LeaveOutUnknown(SamplePairs& found);
   absl::Status PairAll();
 
   DatasetDiff& diff_;
@@ -221,20 +221,17 @@ void Comparison::Compare(const std::vector<SamplePair>& pairs) {
   }
 }
 
-// Leaves what is surely only on its side.
-SamplePairs Comparison::WithoutUnknown(SamplePairs found) {
+// Keeps what is surely only on its side.
+void Comparison::LeaveOutUnknown(SamplePairs& found) {
   const auto leave = [&](bool unknown, std::vector<uint64_t>& rows, const char* which) {
     if (!unknown || rows.empty()) return;
-    diff_.not_compared.push_back(
-        absl::StrCat(rows.size(), " of the ", which,
-                     " dataset's samples, which the other may have in what "
-                     "cannot be looked at of it"));
+    diff_.not_compared.push_back(absl::StrCat(rows.size(), " of the ", which,
+                                              " dataset's samples, which may be in the part of the "
+                                              "other dataset that could not be read"));
     rows.clear();
   };
   leave(options_.now_is_partial, found.only_was, "first");
   leave(options_.was_is_partial, found.only_now, "second");
-  found.pairs.clear();
-  return found;
 }
 
 absl::Status Comparison::PairAll() {
@@ -251,15 +248,11 @@ absl::Status Comparison::PairAll() {
   if (none && !by_hash)
     diff_.not_compared.push_back("names, of which none is in both; --by hash compares by bytes");
   Compare(found.pairs);
-  SamplePairs more;
-  if (options_.was_is_partial || options_.now_is_partial) {
-    more = WithoutUnknown(std::move(found));
-  } else {
-    ASSIGN_OR_RETURN(more,
-                     PairSamples(diff_.rows, std::move(found.only_was), std::move(found.only_now),
-                                 by_hash ? Identity::kKey : Identity::kImage));
-  }
+  ASSIGN_OR_RETURN(SamplePairs more,
+                   PairSamples(diff_.rows, std::move(found.only_was), std::move(found.only_now),
+                               by_hash ? Identity::kKey : Identity::kImage));
   Compare(more.pairs);
+  LeaveOutUnknown(more);
   for (const uint64_t row : more.only_was) {
     diff_.changes.push_back({.was = row});
     diff_.changes.back().Set(ChangeKind::kRemoved);

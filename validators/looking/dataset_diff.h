@@ -88,7 +88,7 @@ struct DatasetDiff {
 struct DiffOptions {
   DiffBy by = DiffBy::kKey;
   // A side of which not all shards could be looked at: nobody knows what is missing there, so that
-  // what only the other side has is counted in `not_compared`, and nothing is renamed.
+  // what only the other side has is counted in `not_compared`.
   bool was_is_partial = false, now_is_partial = false;
 };
 

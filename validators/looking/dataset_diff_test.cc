@@ -136,6 +136,26 @@ TEST_F(DatasetDiffTest, ByPathAndByHash) {
             (Expected{{"renamed", 1}, {"removed", 1}, {"added", 1}}));
 }
 
+// What is missing of one side says nothing about a pair that both have.
+TEST_F(DatasetDiffTest, OfAPartialSideAllThatIsThereIsCompared) {
+  const Dataset part = Write("p", {Sample("1", 0, "x"), Sample("2", 1, "y")});
+  const Dataset whole =
+      Write("w", {Sample("new", 0, "x"), Sample("2", 0, "y"), Sample("3", 0, "z")});
+  for (const bool was_is_partial : {true, false}) {
+    const absl::StatusOr<DatasetDiff> diff =
+        was_is_partial ? DiffDatasets(part, whole, {.was_is_partial = true})
+                       : DiffDatasets(whole, part, {.now_is_partial = true});
+    ASSERT_TRUE(diff.ok()) << diff.status();
+    EXPECT_EQ(Counts(*diff), (Expected{{"renamed", 1}, {"relabelled", 1}}));
+    ASSERT_EQ(diff->not_compared.size(), 1u);
+    EXPECT_TRUE(diff->not_compared[0].starts_with(
+        was_is_partial
+            ? "1 of the second dataset's samples, which may be in the part of the other "
+            : "1 of the first dataset's samples, which may be in the part of the other "))
+        << diff->not_compared[0];
+  }
+}
+
 TEST_F(DatasetDiffTest, ForeignShardsHaveNoNamesAndNoSplits) {
   const std::vector<TestSample> samples = {Sample("1", 0, "x"), Sample("2", 1, "y")};
   const Dataset a = Write("i", samples);

@@ -76,17 +76,18 @@ absl::Status TooLarge(uint64_t bytes, uint64_t most) {
 
 // What is odd about the pictures; nothing if all images were `decoded`, of which there are notes.
 std::vector<StatsNote> NotesOf(const ContactSheet& sheet, bool decoded) {
-  StatsNote broken{.kind = NoteKind::kUndecodableImage}, plain{.kind = NoteKind::kPlainImage};
+  StatsNote broken{.kind = NoteKind::kUndecodableImage}, huge{.kind = NoteKind::kHugeImage},
+      plain{.kind = NoteKind::kPlainImage};
   for (const SheetRow& row : sheet.rows) {
     for (const SheetPicture& picture : row.pictures) {
       const Thumbnail& thumbnail = picture.thumbnail;
       if (thumbnail.unread || (!thumbnail.uri.empty() && !thumbnail.plain)) continue;
-      StatsNote& note = thumbnail.uri.empty() ? broken : plain;
+      StatsNote& note = thumbnail.huge ? huge : thumbnail.uri.empty() ? broken : plain;
       if (++note.count <= StatsNote::kMostNames) note.names.push_back(Shortened(picture.key, 60));
     }
   }
   std::vector<StatsNote> notes;
-  for (StatsNote* note : {&broken, &plain}) {
+  for (StatsNote* note : {&broken, &huge, &plain}) {
     if (note->count > 0 && !decoded) notes.push_back(std::move(*note));
   }
   return notes;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/core/image_info.h"
 #include "formats/io/file.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
@@ -98,6 +99,16 @@ TEST_F(DatasetReportTest, OddPicturesAreWorthALook) {
   EXPECT_FALSE(Says(none, "not decode"));
   const DatasetReport all = Report({.name = "x", .thumbs = 0, .near = true});
   EXPECT_TRUE(Says(all, "<li>3 images do not decode: "));
+}
+
+// Nobody knows whether it would decode.
+TEST_F(DatasetReportTest, AHugeImageIsNotSaidToBeBroken) {
+  Write({Sample("a", 0, "no image"), Sample("b", 1, std::string(kMaxImageFileBytes + 1, 'x'))}, 1);
+  for (const bool near : {false, true}) {
+    const DatasetReport report = Report({.name = "x", .near = near});
+    EXPECT_TRUE(Says(report, "1 image does not decode: a"));
+    EXPECT_TRUE(Says(report, "1 image has more than 256 MiB and was not decoded: b"));
+  }
 }
 
 TEST_F(DatasetReportTest, ADatasetThatWasReplacedIsNotDamaged) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/image_info.h"
 #include "formats/core/sample.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
@@ -27,8 +28,6 @@ namespace shardpack {
 namespace {
 
 constexpr double kUnknown = -1;
-// A larger image is not read for its facts.
-constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
 
 std::string PixelsName(const ImageInfo& info) {
   static constexpr std::array<const char*, 8> kNames = {
@@ -215,7 +214,7 @@ void Gathering::LookAtLabels(const ShardIndex& index, std::optional<size_t> imag
 ImageInfo Gathering::ReadFacts(uint32_t shard, const ShardIndex& index, uint64_t record,
                                size_t field, std::vector<std::byte>& bytes) const {
   const uint64_t length = index.field(record, field).length;
-  if (length > kMaxFileBytes) return {};
+  if (length > kMaxImageFileBytes) return {};
   bytes.resize(length);
   if (!dataset_.ReadField({shard, record}, field, bytes).ok()) return {};
   // The bytes are here, so that it costs little to see whether they end too early.
@@ -479,8 +478,9 @@ void AddDecodedNotes(const SampleRows& rows, const NearCopies& decoded, DatasetS
     }
     stats.notes.push_back(std::move(note));
   };
-  add(NoteKind::kUndecodableImage, decoded.unread.count - decoded.damaged,
+  add(NoteKind::kUndecodableImage, decoded.unread.count - decoded.damaged - decoded.huge,
       decoded.first_undecodable);
+  add(NoteKind::kHugeImage, decoded.huge, decoded.first_huge);
   add(NoteKind::kPlainImage, decoded.flat, decoded.first_flat);
 }
 

@@ -193,7 +193,8 @@ TEST_F(DatasetStatsTest, AFolderBelowAClassWhereOthersHaveNone) {
                      {1, "dog/1.jpg"},
                      {1, "dog/owl/1.jpg"},
                      {1, "dog/fish/1.jpg"}}),
-            "2 samples of class dog lie in a folder below it, such as fish, others directly in it");
+            "2 samples of class dog lie in subfolders of its folder, such as fish; the others lie "
+            "directly in it");
   // Most lie deeper: so they are meant.
   EXPECT_EQ(note_of({{0, "cat/a/1.jpg"}, {0, "cat/b/2.jpg"}, {1, "dog/a/1.jpg"}, {1, "dog/1.jpg"}}),
             "");

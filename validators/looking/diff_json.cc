@@ -35,7 +35,7 @@ absl::StatusOr<json> ToObject(const DatasetDiff& diff, const SampleChange& chang
   }
   if (change.Has(ChangeKind::kFields)) {
     ASSIGN_OR_RETURN(const std::vector<std::string> names, ChangedFields(diff, change));
-    for (const std::string& name : names) object["fields"].push_back(PercentEscape(name));
+    object["fields"] = PercentEscapeAll(names);
   }
   return object;
 }
@@ -64,11 +64,6 @@ absl::Status WriteJson(const DatasetDiff& diff,
                        {"was", PercentEscape(option.was)},
                        {"now", PercentEscape(option.now)}});
   }
-  const auto escaped = [](const std::vector<std::string>& texts) {
-    json array = json::array();
-    for (const std::string& text : texts) array.push_back(PercentEscape(text));
-    return array;
-  };
   const json head = {{"schema", "shardpack.diff/1"},
                      {"was", IdentityText(diff.rows.datasets()[0].identity())},
                      {"now", IdentityText(diff.rows.datasets()[1].identity())},
@@ -80,10 +75,10 @@ absl::Status WriteJson(const DatasetDiff& diff,
                      {"fields", std::move(fields)},
                      {"classes", std::move(classes)},
                      {"options", std::move(options)},
-                     {"not_compared", escaped(diff.not_compared)},
+                     {"not_compared", PercentEscapeAll(diff.not_compared)},
                      {"damaged", diff.damage.any()},
-                     {"damaged_files", escaped(diff.damage.files)},
-                     {"not_looked_at", escaped(diff.damage.not_looked_at)}};
+                     {"damaged_files", PercentEscapeAll(diff.damage.files)},
+                     {"not_looked_at", PercentEscapeAll(diff.damage.not_looked_at)}};
   std::string text = head.dump();
   text.pop_back();
   write(text + ",\"changes\":[");

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/image_info.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 #include "validators/looking/near_pairs.h"
@@ -24,8 +25,6 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kGrain = 32;
-// The same as --max-file-size of a build.
-constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
 
 struct Entry {
   uint64_t hash, row;
@@ -67,7 +66,7 @@ class Hashing {
     PerceptualHasher hasher;
     std::vector<std::byte> bytes;
     std::vector<Entry> entries;
-    std::vector<uint64_t> flat, undecodable;  // rows
+    std::vector<uint64_t> flat, undecodable, huge;  // rows
   };
   void HashRow(uint64_t row, Worker& worker);
   void Failed(uint64_t row, const RowFacts& facts, const absl::Status& status);
@@ -98,8 +97,8 @@ void Hashing::HashRow(uint64_t row, Worker& worker) {
   ++progress_.done;
   if (!facts.ok()) return Failed(row, {}, facts.status());
   if (!facts->field) return;
-  if (facts->bytes > kMaxFileBytes) {
-    worker.undecodable.push_back(row);
+  if (facts->bytes > kMaxImageFileBytes) {
+    worker.huge.push_back(row);
     return Failed(row, *facts, absl::ResourceExhaustedError("more than 256 MiB"));
   }
   worker.bytes.resize(facts->bytes);
@@ -153,6 +152,8 @@ absl::StatusOr<std::vector<Entry>> Hashing::Run() {
     result_.flat += worker.flat.size();
     AddFirst(worker.flat, result_.first_flat);
     AddFirst(worker.undecodable, result_.first_undecodable);
+    result_.huge += worker.huge.size();
+    AddFirst(worker.huge, result_.first_huge);
   }
   result_.hashed = entries.size();
   tbb::parallel_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {

@@ -46,10 +46,11 @@ struct NearCopies {
   std::vector<NearGroup> groups;  // in the order of SortGroups
   uint64_t hashed = 0;
   uint64_t flat = 0;     // left out, because nearly all pixels are the same
-  UnreadSamples unread;  // cannot be read or decoded
+  UnreadSamples unread;  // cannot be read or decoded, or were not tried
   uint64_t damaged = 0;  // of `unread`: cannot be read
+  uint64_t huge = 0;     // of `unread`: not tried, because they are larger than kMaxImageFileBytes
   // Rows, ascending, at most kMostRows.
-  std::vector<uint64_t> first_flat, first_undecodable;
+  std::vector<uint64_t> first_flat, first_undecodable, first_huge;
   static constexpr size_t kMostRows = 5;
 };
 

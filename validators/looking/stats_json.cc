@@ -45,12 +45,10 @@ json ToObject(const SplitStats& split) {
 }
 
 json ToObject(const StatsNote& note) {
-  json names = json::array();
-  for (const std::string& name : note.names) names.push_back(PercentEscape(name));
   return {{"id", NoteId(note.kind)},
           {"count", note.count},
           {"split", PercentEscape(note.split)},
-          {"names", std::move(names)},
+          {"names", PercentEscapeAll(note.names)},
           {"text", NoteText(note, PercentEscape)}};
 }
 
@@ -61,8 +59,6 @@ json Images(const DatasetStats& stats) {
           {"with_alpha", stats.alpha},        {"turned", stats.turned},
           {"truncated", stats.truncated}};
 }
-
-json ToObject(const std::string& sentence) { return PercentEscape(sentence); }
 
 template <typename Rows, typename... More>
 json ToArray(const Rows& rows, const More&... more) {
@@ -109,8 +105,8 @@ std::string ToJson(const DatasetStats& stats) {
       {"pixel_stats", stats.pixel_stats},
       {"notes", ToArray(stats.notes)},
       {"damaged", stats.damaged()},
-      {"damaged_files", ToArray(stats.damaged_files)},
-      {"not_looked_at", ToArray(stats.not_looked_at)}};
+      {"damaged_files", PercentEscapeAll(stats.damaged_files)},
+      {"not_looked_at", PercentEscapeAll(stats.not_looked_at)}};
   return object.dump() + "\n";
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/image_info.h"
 
 namespace shardpack {
 namespace {
@@ -25,6 +26,7 @@ constexpr std::array<std::string_view, static_cast<size_t>(NoteKind::kCount)> kI
     "truncated-image",
     "tiny-image",
     "undecodable-image",
+    "huge-image",
     "one-color-image",
     "partial-field"};
 
@@ -66,14 +68,15 @@ std::string NoteText(const StatsNote& note,
       return StrCat(classes, " of a single sample: ", names);
     case NoteKind::kDeeperFolder:
       return StrCat(Counted(note.count, "sample", "samples"), " of class ", name(0),
-                    note.count == 1 ? " lies" : " lie", " in a folder below it, such as ", name(1),
-                    ", others directly in it");
+                    note.count == 1 ? " lies in a subfolder" : " lie in subfolders",
+                    " of its folder, such as ", name(1), "; the others lie directly in it");
     case NoteKind::kUnlabelled:
       return StrCat(Counted(note.count, "sample has", "samples have"),
                     " no label, though others have one");
     case NoteKind::kUnknownImage:
-      return StrCat(Counted(note.count, "image is", "images are"),
-                    " of no format that is known, or broken at the beginning", listed);
+      return StrCat(Counted(note.count, "image is", "images are"), " in no known format, or ",
+                    note.count == 1 ? "its beginning is" : "their beginnings are", " damaged",
+                    listed);
     case NoteKind::kEmptyImage:
       return StrCat(Counted(note.count, "image has", "images have"), " no bytes", listed);
     case NoteKind::kTruncatedImage:
@@ -83,6 +86,10 @@ std::string NoteText(const StatsNote& note,
                     " pixels in all", listed);
     case NoteKind::kUndecodableImage:
       return StrCat(Counted(note.count, "image does", "images do"), " not decode", listed);
+    case NoteKind::kHugeImage:
+      return StrCat(Counted(note.count, "image has", "images have"), " more than ",
+                    kMaxImageFileBytes >> 20, " MiB and ", note.count == 1 ? "was" : "were",
+                    " not decoded", listed);
     case NoteKind::kPlainImage:
       return StrCat(Counted(note.count, "image is", "images are"), " of nearly one color", listed);
     case NoteKind::kPartialField:

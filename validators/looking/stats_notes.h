@@ -33,6 +33,7 @@ enum class NoteKind : uint8_t {
   kTruncatedImage,    // whose bytes end too early
   kTinyImage,         // of fewer than kTinyPixels
   kUndecodableImage,  // of those that were decoded
+  kHugeImage,         // of more than kMaxImageFileBytes, where others were decoded
   kPlainImage,        // of nearly one color, likewise
   kPartialField,      // names: the field; count: samples without it
   kCount,             // not a kind

@@ -4,13 +4,13 @@
 #include <cmath>
 
 #include "absl/strings/escaping.h"
+#include "formats/core/image_info.h"
 #include "formats/io/bytes.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
-constexpr uint64_t kMaxFileBytes = uint64_t{256} << 20;
 constexpr uint8_t kQuality = 60;
 constexpr size_t kMeanNumbers = size_t{MeanImage::kSide} * MeanImage::kSide * 3;
 
@@ -59,7 +59,8 @@ absl::StatusOr<Thumbnail> ThumbnailMaker::Make(const SampleRows& rows, uint64_t 
                                                MeanImage* mean) {
   ASSIGN_OR_RETURN(const RowFacts facts, rows.Facts(row));
   if (!facts.field) return absl::NotFoundError("the sample has no image");
-  if (facts.bytes > kMaxFileBytes) return absl::ResourceExhaustedError("more than 256 MiB");
+  if (facts.bytes > kMaxImageFileBytes)
+    return Thumbnail{.why_none = "more than 256 MiB", .huge = true};
   file_.resize(facts.bytes);
   const absl::Status read = rows.datasets()[facts.dataset].ReadField(facts.at, *facts.field, file_);
   if (!read.ok()) return Thumbnail{.why_none = std::string(read.message()), .unread = true};

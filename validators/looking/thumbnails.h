@@ -33,6 +33,7 @@ struct Thumbnail {
   uint32_t width = 0, height = 0;
   std::string why_none = {};  // if there is no picture
   bool unread = false;        // because the image could not be read, rather than decoded
+  bool huge = false;          // because it is larger than kMaxImageFileBytes
   bool plain = false;         // of nearly one color
 };
 

@@ -136,9 +136,7 @@ std::string ToJson(const ValidationReport& report) {
   json["sources_compared"] = report.sources_compared;
   json["images"] = {{"checked", report.images_checked}, {"decoded", report.images_decoded}};
   json["seconds"] = report.seconds;
-  json["not_checked"] = Json::array();
-  for (const std::string& gap : report.not_checked)
-    json["not_checked"].push_back(PercentEscape(gap));
+  json["not_checked"] = PercentEscapeAll(report.not_checked);
   json["finding_counts"] = Json::object();
   for (const FindingSpec& spec : AllFindings()) {
     const uint64_t count = report.findings.count(spec.id);

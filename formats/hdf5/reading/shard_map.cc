@@ -5,7 +5,9 @@
 #include <span>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "formats/core/image_info.h"
 #include "formats/hdf5/hdf5_layout.h"
 #include "formats/hdf5/reading/dataset_elements.h"
 #include "formats/hdf5/reading/global_heap.h"
@@ -25,9 +27,7 @@ constexpr std::string_view kLabelNames[] = {kLabelsName, "label", "targets", "y"
 constexpr std::string_view kKeyNames[] = {kKeysName};
 constexpr std::string_view kPathNames[] = {"filenames", "paths"};
 constexpr uint64_t kReferenceBytes = 16;
-// Larger widths and heights are not images. Neither are images of a few bytes: a file could hold so
-// many that their extents do not fit in memory.
-constexpr uint64_t kMaxSide = 1 << 20, kMinPixelBytes = 16;
+constexpr uint64_t kMaxSide = 1 << 20;  // larger widths and heights are not images
 
 template <typename Range, typename Value>
 bool Contains(const Range& values, const Value& value) {
@@ -49,6 +49,7 @@ class Mapper {
   absl::StatusOr<MappedField> ReadVlen(const Hdf5Dataset& dataset);
   absl::StatusOr<MappedField> ReadPixels(const Hdf5Dataset& dataset);
   absl::StatusOr<MappedExtent> Resolve(const std::byte* reference);
+  absl::Status Reserve(uint64_t extents, const Hdf5Dataset& dataset, MappedField& field);
   absl::Status ReadFurtherFields();
   absl::Status ReadLabels();
   absl::Status ReadTexts(std::span<const std::string_view> names, TextColumn& column);
@@ -64,6 +65,9 @@ class Mapper {
   GlobalHeap heap_;
   std::vector<GroupLink> root_;
   const GroupLink* images_ = nullptr;
+  // The headers of objects that are read already: another hard link to one is only another name.
+  absl::flat_hash_set<uint64_t> known_;
+  uint64_t extents_ = 0;  // of all fields
   ShardMap map_;
 };
 
@@ -149,16 +153,30 @@ absl::StatusOr<MappedField> Mapper::ReadField(const ObjectHeader& object, std::s
                         "runs of uint8 of any length, a group with data and offsets, or pixels");
 }
 
+// The bytes of different fields do not overlap, and neither do those that lead to them, which are
+// at least eight for each sample.
+absl::Status Mapper::Reserve(uint64_t extents, const Hdf5Dataset& dataset, MappedField& field) {
+  if (extents > reader_.size() / 8 - extents_) {
+    return reader_.Malformed(
+        dataset.header_address,
+        absl::StrCat(dataset.path, " has more elements than the file has room for"));
+  }
+  extents_ += extents;
+  field.extents.resize(extents);
+  return absl::OkStatus();
+}
+
 // (N, height, width) or (N, height, width, channels).
 absl::StatusOr<MappedField> Mapper::ReadPixels(const Hdf5Dataset& dataset) {
   const std::vector<uint64_t>& dims = dataset.dims;
   const uint64_t channels = dims.size() == 4 ? dims[3] : 1;
   const bool sides = dims[1] >= 1 && dims[1] <= kMaxSide && dims[2] >= 1 && dims[2] <= kMaxSide;
-  if (!sides || channels < 1 || channels > 4 || dims[1] * dims[2] * channels < kMinPixelBytes) {
-    return reader_.Damage(FindingId::kHdf5Layout, dataset.header_address,
-                          absl::StrCat(dataset.path, " holds no images"),
-                          absl::StrCat("N x height x width with 1 to 4 channels behind, and ",
-                                       kMinPixelBytes, " bytes an image"));
+  if (!sides || channels < 1 || channels > 4 || dims[1] * dims[2] * channels < kMinRawImageBytes) {
+    return reader_.Damage(
+        FindingId::kHdf5Layout, dataset.header_address,
+        absl::StrCat(dataset.path, " holds no images"),
+        absl::StrCat("N x height x width with 1 to 4 channels after them, at least ",
+                     kMinRawImageBytes, " bytes per image"));
   }
   ASSIGN_OR_RETURN(uint64_t address, ContiguousAddress(reader_, dataset));
   const ImageInfo image =
@@ -166,7 +184,7 @@ absl::StatusOr<MappedField> Mapper::ReadPixels(const Hdf5Dataset& dataset) {
                    static_cast<uint8_t>(channels));
   const uint64_t bytes = RawImageBytes(image);
   MappedField field;
-  field.extents.resize(dims[0]);
+  RETURN_IF_ERROR(Reserve(dims[0], dataset, field));
   for (uint64_t i = 0; i < dims[0]; ++i) {
     field.extents[i] = {reader_.OffsetOf(address + i * bytes), bytes};
   }
@@ -186,6 +204,10 @@ absl::StatusOr<MappedField> Mapper::ReadPacked(std::span<const GroupLink> links,
                             absl::StrCat(part_path, " is missing"));
     }
     ASSIGN_OR_RETURN(ObjectHeader object, Follow(*link, part_path));
+    if (i == 0 && !known_.insert(object.address).second) {
+      return reader_.Damage(FindingId::kHdf5Layout, object.address,
+                            absl::StrCat(part_path, " is the data of another field"));
+    }
     ASSIGN_OR_RETURN(Hdf5Dataset part, ReadDataset(reader_, object, part_path));
     parts[i] = std::move(part);
   }
@@ -201,7 +223,7 @@ absl::StatusOr<MappedField> Mapper::ReadPacked(std::span<const GroupLink> links,
   ASSIGN_OR_RETURN(std::string bytes, ReadElements(reader_, offsets));
   MappedField field;
   const uint64_t samples = offsets.dims[0] - 1, total = data.dims[0];
-  field.extents.resize(samples);
+  RETURN_IF_ERROR(Reserve(samples, offsets, field));
   for (uint64_t i = 0; i < samples; ++i) {
     const auto begin = LoadLittle<uint64_t>(bytes.data() + i * 8);
     const auto end = LoadLittle<uint64_t>(bytes.data() + i * 8 + 8);
@@ -233,7 +255,7 @@ absl::StatusOr<MappedExtent> Mapper::Resolve(const std::byte* reference) {
 absl::StatusOr<MappedField> Mapper::ReadVlen(const Hdf5Dataset& dataset) {
   ASSIGN_OR_RETURN(std::string references, ReadElements(reader_, dataset));
   MappedField field;
-  field.extents.resize(dataset.dims[0]);
+  RETURN_IF_ERROR(Reserve(dataset.dims[0], dataset, field));
   for (uint64_t i = 0; i < dataset.dims[0]; ++i) {
     absl::StatusOr<MappedExtent> extent = Resolve(AsBytes(references).data() + i * kReferenceBytes);
     if (extent.ok()) {
@@ -251,10 +273,14 @@ absl::StatusOr<MappedField> Mapper::ReadVlen(const Hdf5Dataset& dataset) {
 absl::Status Mapper::ReadFurtherFields() {
   const GroupLink* const used[] = {images_, FirstOf(kLabelNames), FirstOf(kKeyNames),
                                    FirstOf(kPathNames)};
+  for (const GroupLink* const link : used) {
+    if (link != nullptr && link->kind == LinkKind::kHard) known_.insert(link->address);
+  }
   for (const GroupLink& link : root_) {
     if (Contains(used, &link) || link.name == kClassesName) continue;
-    // Links may lead to what is used; a field of the name would hide the image.
-    if (link.kind != LinkKind::kHard || link.name == kImageField) {
+    // A soft link may lead to what is used; a field of the name would hide the image.
+    if (link.kind != LinkKind::kHard || link.name == kImageField ||
+        !known_.insert(link.address).second) {
       map_.fields.push_back({link.name, {}});
       continue;
     }
@@ -286,7 +312,7 @@ absl::Status Mapper::ReadFurtherFields() {
 absl::StatusOr<std::string> Mapper::ReadColumn(const Hdf5Dataset& dataset) {
   if (!dataset.is_line() || dataset.dims[0] != map_.samples) {
     return reader_.Damage(FindingId::kHdf5Layout, dataset.header_address,
-                          absl::StrCat(dataset.path, " has not one element a sample"),
+                          absl::StrCat(dataset.path, " does not have one element per sample"),
                           absl::StrCat(map_.samples),
                           absl::StrCat(dataset.elements(), " elements"));
   }

@@ -10,7 +10,8 @@
 // Lifetime: the result owns everything.
 // Errors: as Hdf5Reader if nothing can be delivered; damage to a single sample or a further field
 // is a finding, and the extent is absent.
-// Memory: 16 bytes per sample and field, labels, keys; at most a few times the file's size.
+// Memory: 16 bytes per sample and field, labels, keys; at most a few times the file's size, because
+// another hard link to the data of a field is left out.
 // Units: bytes from the start of the file.
 #ifndef SHARDPACK_FORMATS_HDF5_READING_SHARD_MAP_H_
 #define SHARDPACK_FORMATS_HDF5_READING_SHARD_MAP_H_

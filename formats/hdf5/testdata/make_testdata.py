@@ -88,6 +88,19 @@ def main(folder):
         h5.create_dataset("images", data=np.zeros((2, 4, 4, 3), np.uint8), compression="gzip")
     with h5py.File("h5py-pixels-channels-first.h5", "w") as h5:
         h5.create_dataset("images", data=np.zeros((2, 3, 14, 14), np.uint8))
+    for name, fill_images in (("h5py-aliases.h5", vlen), ("h5py-packed-aliases.h5", packed)):  # other names of a field
+        fill_images(name)
+        with h5py.File(name, "a") as h5:
+            h5["alias"] = h5["images"]
+            h5["numbers"] = h5["labels"]
+            h5["masks"] = np.arange(COUNT * 16, dtype="u1").reshape(COUNT, 4, 4)
+            h5["masks_too"] = h5["masks"]
+            if fill_images is packed:
+                h5["again/data"], h5["again/offsets"] = h5["images/data"], h5["images/offsets"]
+    with h5py.File("h5py-shared-offsets.h5", "w", libver="latest") as h5:  # one list of positions for many fields
+        h5["images/data"], h5["images/offsets"] = np.ones(1, "u1"), np.zeros(401, "<u8")
+        for i in range(7):
+            h5[f"f{i}/data"], h5[f"f{i}/offsets"] = np.ones(1, "u1"), h5["images/offsets"]
     with tables.open_file("pytables-vlarray.h5", "w") as h5:
         images = h5.create_vlarray("/", "images", tables.UInt8Atom(), chunkshape=(2,))
         for i in range(COUNT):

@@ -6,15 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/core/image_info.h"
 #include "formats/hdf5/hdf5_layout.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
-namespace {
-
-constexpr uint64_t kMinPixelBytes = 16;  // what the scanner takes for an image
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<ShardWriter>> DecodedWriter::Create(StagedFile& file,
                                                                    const ShardSpec& spec) {
@@ -23,10 +19,10 @@ absl::StatusOr<std::unique_ptr<ShardWriter>> DecodedWriter::Create(StagedFile& f
     return absl::InvalidArgumentError(
         "the layout decoded holds raw pixels of one shape, and none is given");
   }
-  if (RawImageBytes(spec.raw_image) < kMinPixelBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the layout decoded holds images of ", kMinPixelBytes,
-                     " bytes at least, and these have ", RawImageBytes(spec.raw_image)));
+  if (RawImageBytes(spec.raw_image) < kMinRawImageBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the layout decoded holds images of at least ",
+                                                   kMinRawImageBytes, " bytes, and these have ",
+                                                   RawImageBytes(spec.raw_image)));
   }
   if (spec.fields.size() > 1 || spec.with_metadata) {
     return absl::InvalidArgumentError("the layout decoded holds no further fields");
