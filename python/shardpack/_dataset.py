@@ -179,7 +179,9 @@ class Dataset:
     name, number = encoded(key, "key"), ctypes.c_uint64()
     try:
       call(library.dataset_find_key, self._handle, name, len(name), ctypes.byref(number))
-    except NotFoundError:
+    except NotFoundError as error:
+      if error.path is not None:  # it is an index that is not there
+        raise
       raise KeyError(key) from None
     return number.value
 

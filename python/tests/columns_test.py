@@ -48,6 +48,24 @@ class ColumnsTest(unittest.TestCase):
     yield shardpack.Dataset(WORK / "shards").split("val")[[7, 7, 2]]
     yield many[[]]
 
+  def test_an_index_that_vanishes_is_an_error(self):
+    """It is no field that samples lack, and no key that is not there."""
+    key = shardpack.Dataset(WORK / "shards")[55].key
+    for name, look in (("labels", lambda each: each.labels), ("sizes", lambda each: each.sizes), ("hashes", lambda each: each.hashes),
+                       ("widths", lambda each: each.widths), ("keys", lambda each: each.keys), ("of val", lambda each: each.split("val").labels),
+                       ("where", lambda each: each.where(label="cat")), ("table", lambda each: each.table()["size"]),
+                       ("stream", lambda each: each.table().__arrow_c_stream__()), ("balanced", lambda each: shardpack.load(each, batch=4, weights="balanced")),
+                       ("get", lambda each: each.get(key)), ("in", lambda each: key in each), ("find_key", lambda each: each.find_key(key))):
+      with self.subTest(name):
+        lacking = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "lacking"
+        shutil.copytree(WORK / "shards", lacking)
+        dataset = shardpack.Dataset(lacking)
+        index, = lacking.glob("val*.pidx")
+        index.unlink()
+        with self.assertRaises(shardpack.Error) as raised:
+          look(dataset)
+        self.assertEqual(raised.exception.path, str(index))
+
   def test_they_are_the_samples(self):
     for dataset in self.datasets():
       with self.subTest(dataset):
