@@ -111,7 +111,7 @@ class Writer:
     self._seen: set[int] = set()  # hashes of the keys that were added
     self._shapes: set[tuple[Any, ...]] = set()  # of samples that the library has accepted
     self._labels: dict[str | int, bytes] = {}
-    self._kinds: dict[bool, bytes] = {}  # whether a label is a number: the first of each kind
+    self._numbers: tuple[bool, bytes] | None = None  # whether labels are numbers, and one of them
     self._added = self._unsafe = self._flushed = 0  # samples; bytes since the last flush, of which there were so many
     self._refused: list[tuple[str, OptionError | ExistsError]] = []  # samples of batches, by their keys as shown
     self._sending: Sending | None = None
@@ -255,10 +255,22 @@ class Writer:
 
   def _label(self, label: str | int) -> bytes:
     text = given.label(label)
-    given.one_kind(self._kinds, text, not isinstance(label, (str, bytes)))
+    number = given.is_number(label, text)
+    if number is not None and (self._numbers is None or self._numbers[0] != number):
+      self._agree_on_labels(number, text)
     if type(label) in _CACHED:
       self._labels[label] = text
     return text
+
+  def _agree_on_labels(self, number: bool, text: bytes, again: bool = False) -> None:
+    """With those of this Writer, of other workers and of earlier runs."""
+    first, where = self._numbers, ""
+    if first is None or again:
+      first = _parts.agreed_labels(self._path, number, text)
+      where = f"; the samples in {self._parts()}, of other workers or an earlier run, count too"
+    if first[0] != number:
+      raise given.mixed_kinds(*((text, first[1]) if number else (first[1], text)), where)
+    self._numbers = first
 
   def _image(self, image: Any, key: bytes, encode: str | None, quality: int | None) -> bytes:
     if image is None:
@@ -367,7 +379,7 @@ class Writer:
     can be added afterwards. StateError if another worker has not ended, or has never been. If it fails, or is interrupted, the
     samples are kept: `shardpack.finish(path)`, or another Writer, goes on."""
     self.flush()
-    _parts.end(self._path, self._worker)
+    self._end()
     try:
       _parts.check_ended(self._path, self._workers)
       return self._publish(self._progress if progress is None else progress)
@@ -393,8 +405,14 @@ class Writer:
     or the next Writer."""
     if self._handle is not None:
       self.flush()
-      _parts.end(self._path, self._worker)
+      self._end()
       self._let_go()
+
+  def _end(self) -> None:
+    """It has given all its samples."""
+    if self._numbers is not None:  # where links cannot be made, two workers may both have been first
+      self._agree_on_labels(*self._numbers, again=True)
+    _parts.end(self._path, self._worker)
 
   def _let_go(self) -> None:
     """Another writer can be this worker, even if something, such as an exception, still refers to this one."""
