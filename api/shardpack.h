@@ -861,7 +861,8 @@ typedef struct shardpack_target {
   size_t size;
   void* pixels;
   uint64_t pixel_bytes; /* exactly those of a batch */
-  int64_t* labels;      /* NULL: not wanted */
+  int64_t* labels;      /* NULL: not wanted; INVALID for a loader with no_labels */
+  uint64_t label_bytes; /* exactly those of a batch, 8 a slot; 0: not checked */
 } shardpack_target;
 
 /* For graphs, whose memory has fixed addresses: copies the next batch to `target`, on the stream,

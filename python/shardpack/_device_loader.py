@@ -9,7 +9,7 @@ from typing import Any, Iterator, Optional, Sequence, Union
 
 from . import _c, _resume
 from ._batch import BatchFacts, Look
-from ._batches import Batches, end_loader
+from ._batches import Batches
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
@@ -19,7 +19,7 @@ from ._library import Handle, call, library, made, text_made, waited
 from ._loader import Loader
 from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, flag, normalising, of_type, signed, whole
 from ._order import Order
-from ._targets import target_of
+from ._targets import Form, target_of
 from ._tensor import drop_untaken, labels_of, pixels_of
 
 _CHANNELS_FIRST = (0, 3, 1, 2)
@@ -86,11 +86,17 @@ class BatchesOnDevice(Batches):
   """A loader that cannot go back, so it notes where it was, and is opened again to go elsewhere."""
 
   _batch_type = DeviceBatch
+  _fields: Sequence[str] = ("image",)
 
   def _ask(self, handle: Handle, came: Handle) -> int:
+    self._note_place(handle)
+    self._into = None
+    return super()._ask(handle, came)
+
+  def _note_place(self, handle: Handle) -> None:
+    """Before a batch comes."""
     drop_untaken()
     self._before = text_made(library.loader_cursor, handle)
-    return super()._ask(handle, came)
 
   def _cursor_of_came(self) -> str:
     return str(self._before)
@@ -98,31 +104,69 @@ class BatchesOnDevice(Batches):
   def _seek(self, epoch: int, step: int) -> bool:
     return False
 
-  def _replace(self, opened: Any, epochs: int, rest: Any = None) -> None:
+  @property
+  def _form(self) -> Form:
+    """Of its batches."""
+    raise NotImplementedError
+
+  def _open(self) -> Handle:
+    if self._later is not None:
+      with self._lock():
+        self._go_on()
+    return super()._open()
+
+  def _go_on(self) -> None:
+    """Opens the loader that is to come. After an interrupt, or an error, the next call does."""
+    later = self._later
+    if later is not None:  # no other thread has done it
+      self._end_handle()  # two would need twice the memory of the device
+      handle = later()
+      self.__dict__.update(_handle=handle, _later=None)
+
+  def _replace(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None,
+               rest: Optional[_resume.Rest] = None) -> None:
+    if self._later is None:
+      self._open()
+    self._text_at(order, epochs, place, cursor)  # before the one that is there is closed
+    self._set(epochs, rest, _later=lambda: self._opened(order, epochs, place, cursor))
     self._open()
-    self.close()  # two would need twice the memory of the device
-    self._set(opened(), epochs, rest)
+
+  def _text_at(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> str:
+    """The cursor of a place, which the library judges: by a small loader on the host."""
+    with Loader(self._dataset, order, fields=self._fields, epochs=epochs, threads=1, io_threads=1, prefetch_batches=1, cursor=cursor,
+                other_augment=True, map_shards=False) as host:
+      if place is not None:
+        host.seek(*place)
+      return host.cursor
 
   def next_into(self, images: Any, labels: Any = None, stream: Optional[int] = None) -> Optional[DeviceBatch]:
     """Copies the next batch into arrays of the caller, which a CUDA graph may use at their fixed addresses: on the stream (a
     cudaStream_t as a number), after what is enqueued there. images and labels are contiguous arrays on the device, of torch or any
-    library with __cuda_array_interface__ or __array_interface__, of exactly a batch; labels int64. Returns the batch, which has ids
-    and labels of the host but no pixels; None at the end of an epoch."""
-    target = target_of(images, labels)
-    with self._mine():
-      self._refuse_in_handler()
-      if self._came:
-        raise StateError("a batch that an interrupt held back comes first: take it with next()")
-      came = Handle(library.batch_release)
-      drop_untaken()
-      self._before = text_made(library.loader_cursor, self._open())
-      if waited(library.loader_next_into, self._open(), target, stream, came.to_fill) == _c.END:
-        if self._under_way:
-          self._end(self._under_way[0])
-        return None
-      batch = DeviceBatch(came, self._look)
-      self._under_way = batch.epoch, batch.step
-      return batch
+    library with __cuda_array_interface__ or __array_interface__: of the loader's dtype and layout, of exactly a batch with its padding;
+    labels int64 [n]. Returns the batch, which has ids and labels of the host but no pixels; None at the end of an epoch. Raises
+    OptionError for arrays that do not fit, whose memory it leaves alone."""
+    target = target_of(images, labels, self._form)
+    into = target.pixels, target.labels, stream
+    came = before = None
+    try:
+      with self._mine():
+        handle, came, before = self._open(), self._came, self._under_way
+        if came and self._into != into:
+          raise StateError("a batch that an interrupt held back comes first: " + (
+              "take it with next()" if self._into is None else "it is in other arrays, or for another stream; give those again"))
+        if not came:
+          self._note_place(handle)
+          self._into, self._held = into, False
+          if waited(library.loader_next_into, handle, target, stream, came.to_fill) == _c.END:
+            if self._under_way:
+              self._end(self._under_way[0])
+            return None
+        batch = DeviceBatch(came, self._look)
+        self._give(batch)
+        return batch
+    except BaseException:
+      self._hold_back(came, before)
+      raise
 
 
 class DeviceLoader(BatchesOnDevice):
@@ -185,6 +229,7 @@ class DeviceLoader(BatchesOnDevice):
     if loader._functions:
       raise OptionError("functions of batches change pixels in host memory: use the batches of the Loader")
     self._loader, self._decode, self._before = loader, decode, ""
+    self._fields = loader._given["fields"]
     self._device: Device = device
     taken = loader._take()
     try:
@@ -208,13 +253,23 @@ class DeviceLoader(BatchesOnDevice):
       warnings.warn(f"the CPU does what the device cannot: {stats['why_fallback']}", RuntimeWarning, stacklevel=2)
 
   def _over(self, taken: Handle) -> Handle:
-    handle: Handle = made(end_loader, library.loader_to_device, taken, self._device._handle, self._options)
+    handle: Handle = made(library.loader_release, library.loader_to_device, taken, self._device._handle, self._options)
     return handle
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
     handle = self._over(self._loader._opened(order, epochs, place, cursor))
     waited(library.loader_opened, handle)
     return handle
+
+  @property
+  def _form(self) -> Form:
+    decode = self._decode or self._loader._decode
+    slots, own = self._order.global_batch // self._world_size, self._options
+    if decode is None:
+      return Form(self._device, slots, 0, 0, 0, 0, 0)
+    of_host = decode._options
+    look = own if own.preprocess else of_host
+    return Form(self._device, slots, own.height or of_host.height, own.width or of_host.width, of_host.channels, look.type, look.layout)
 
   @property
   def device(self) -> Device:
@@ -291,21 +346,22 @@ class ResidentLoader(BatchesOnDevice):
     super().__init__(handle, dataset, order, rank, world_size, epochs, Look(dataset, to))
     waited(library.loader_opened, handle)
 
+  @property
+  def _form(self) -> Form:
+    own = self._options
+    kept = own if self._decode is None else self._decode._options
+    return Form(self._device, self._order.global_batch // self._world_size, kept.height, kept.width, 3, own.type, own.layout)
+
   def _made_at(self, order: Order, cursor: Optional[bytes]) -> Handle:
     self._options.cursor = cursor
 
-    handle: Handle = made(end_loader, library.resident_open, self._dataset._handle, order._handle, self._device._handle,
+    handle: Handle = made(library.loader_release, library.resident_open, self._dataset._handle, order._handle, self._device._handle,
                           self._options)
     return handle
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
     self._options.epochs = epochs
-    if cursor is None:  # which a loader that can go there has
-      host = Loader(self._dataset, order, threads=1, io_threads=1, prefetch_batches=1, epochs=1)
-      host.seek(*(place or (0, 0)))
-      cursor = host.cursor
-      host.close()
-    handle = self._made_at(order, cursor.encode())
+    handle = self._made_at(order, (cursor or self._text_at(order, epochs, place)).encode())
     waited(library.loader_opened, handle)
     return handle
 
@@ -318,9 +374,11 @@ def move_to_device(loader: Loader, device: Any, options: dict[str, Any]) -> Devi
     decode, moved = decode._split()
     options = {**moved, **options}
   on_host = loader._again(decode, target)
-  loader.close()
+  loader._keep_bad_samples()
   on_host._bad = loader._bad
-  return DeviceLoader(on_host, **options)
+  on_device = DeviceLoader(on_host, **options)
+  loader._let_go()  # now that nothing can be refused
+  return on_device
 
 
 def _for_device(decode: Decode) -> Any:

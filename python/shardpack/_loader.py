@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Un
 from . import _c, _resume
 from ._batch import Batch, Look
 from ._augment import Mix, own_array
-from ._batches import Batches, end_loader
+from ._batches import Batches
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
@@ -131,7 +131,7 @@ class Loader(Batches):
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
     self._options.cursor, self._options.epochs = None if cursor is None else c_text(cursor, "cursor"), epochs
-    handle: Handle = made(end_loader, library.loader_open, self._dataset._handle, order._handle, self._options)
+    handle: Handle = made(library.loader_release, library.loader_open, self._dataset._handle, order._handle, self._options)
     if place and place != (0, 0):
       call(library.loader_seek, handle, *place)
     return handle

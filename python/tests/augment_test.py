@@ -214,6 +214,25 @@ class OwnOperationTest(unittest.TestCase):
       shardpack.Augment().batch(lambda pixels, identities: None)  # its name is not a word
 
 
+  def test_an_interrupt_of_a_function_loses_no_batch(self):
+    """It comes again, with pixels that the function has not changed."""
+    raised = []
+    def once(pixels, identities):
+      del identities
+      pixels += 1
+      if len(raised) < 2:
+        raised.append(1)
+        raise KeyboardInterrupt
+    loader, expected = load(augment=shardpack.Augment().batch(once)), next(load())
+    for _ in range(2):
+      with self.assertRaises(KeyboardInterrupt):
+        next(loader)
+      self.assertEqual((loader.epoch, loader.step), (0, 0))
+    first, second = next(loader), next(loader)
+    self.assertEqual((first.ids.tolist(), second.step), (expected.ids.tolist(), 1))
+    numpy.testing.assert_array_equal(first.pixels, expected.pixels + numpy.uint8(1))
+
+
 class LoaderTest(unittest.TestCase):
 
   def test_programs_make_the_pixels(self):

@@ -483,6 +483,17 @@ for each in loaders[:3]:
     sys.setprofile(None)
     self.assertEqual(called, [])
 
+  def test_a_loader_ends_without_a_line_of_python(self):
+    order = shardpack.Order(COUNT, 4)
+    for make in (lambda: loader(self.dataset), self.on_cpu, lambda: shardpack.ResidentLoader(self.dataset, order, shardpack.Device("cpu"), 8, 8)):
+      batches, called = make(), []
+      next(batches)
+      gone = weakref.ref(batches)
+      sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+      del batches
+      sys.setprofile(None)
+      self.assertEqual((called, gone()), ([], None))
+
   def test_numbers_that_c_would_cut(self):
     for wrong in (dict(rank=-1), dict(world_size=0), dict(epochs=-1), dict(threads=1 << 31), dict(world_size=1 << 32), dict(memory_bytes=0)):
       with self.subTest(wrong), self.assertRaises(ValueError):
