@@ -183,8 +183,10 @@ TEST_F(DeviceTest, ATargetOfTheWrongSizeGetsTheBatchLater) {
 }
 
 TEST_F(DeviceTest, LabelsThatWouldStayAsTheyAreAreRefused) {
-  const shardpack_device_options without = {.size = sizeof without, .no_labels = 1};
-  shardpack_loader* const loader = OpenOnDevice(&without);
+  shardpack_device_options how = {};
+  how.size = sizeof how;
+  how.no_labels = 1;
+  shardpack_loader* const loader = OpenOnDevice(&how);
   auto* const pixels = static_cast<char*>(*fake_.Allocate(kPixelBytes, "a target"));
   auto* const labels = static_cast<int64_t*>(*fake_.Allocate(kBatch * sizeof(int64_t), "labels"));
   shardpack_target target = {.size = sizeof target,

@@ -24,8 +24,8 @@ absl::Status CheckTarget(const shardpack_target& target, const DeviceBatch& batc
         "a batch of encoded bytes has no fixed size to be copied into a target");
   }
   if (pixels->bytes() != target.pixel_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the target has ", target.pixel_bytes,
-                                                   " bytes, a batch ", pixels->bytes()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", pixels->bytes()));
   }
   const DeviceTensor* const labels = batch.labels();
   if (target.labels == nullptr) {

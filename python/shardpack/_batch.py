@@ -74,6 +74,11 @@ class BatchFacts:
     return ids
 
   @property
+  def _numbers(self) -> list[int]:
+    """The ids, without NumPy."""
+    return self._memory.view(self._view.ids, 8 * len(self)).cast("Q").tolist() if len(self) else []
+
+  @property
   def keys(self) -> list[Optional[str]]:
     """Of each slot, as in the dataset; None where there is no sample."""
     text = _c.text()
@@ -81,7 +86,7 @@ class BatchFacts:
     dataset = self._look.dataset
     if dataset is None:
       raise OptionError("only batches of a loader know their keys")
-    for number in self.ids.tolist():
+    for number in self._numbers:
       if number == _c.PADDING_ID:
         keys.append(None)
         continue
@@ -389,7 +394,7 @@ class Batch(BatchFacts):
 
   def _named(self, field: str) -> Iterator[tuple[Optional[_Bytes], str]]:
     """The bytes of every slot, and how an error names them."""
-    for content, number in zip(self.bytes(field), self.ids.tolist()):
+    for content, number in zip(self.bytes(field), self._numbers):
       yield content, f"the field {field} of sample {number}"
 
   def _of_field(self, field: str) -> Any:

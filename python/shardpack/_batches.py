@@ -351,7 +351,8 @@ class Batches:
         try:
           self._replace(self._order, self._limit(saved.epoch), None, saved.cursor)
         except OptionError as refused:
-          raise _resume.as_cursor_error(refused, saved, self._order) from None
+          from ._loader import cursor_at  # pylint: disable=import-outside-toplevel
+          raise _resume.of_refused(refused, saved, cursor_at(self._dataset, self._order), self._order) from None
 
   def _limit(self, epoch: int) -> int:
     """So that there is such an epoch, where each `for` begins one."""

@@ -56,18 +56,15 @@ class Dataset:
       parts = [part if isinstance(part, Dataset) else Dataset(part) for part in path]
       joined = parts[0] if len(parts) == 1 else Dataset.join(parts)
       self._become(joined._handle, joined._source, joined._base, joined._ids)
-      self._path: Any = list(path)
     elif isinstance(path, (str, bytes, os.PathLike)):
       name = c_path(path, "path")
       self._become(made(library.dataset_release, library.dataset_open, name), _source.of_path(name))
-      self._path = name
     else:
       raise TypeError(f"path must be a str, bytes, an os.PathLike or a list of these, not {type(path).__name__}")
 
   @classmethod
   def _of(cls, handle: Handle, source: _source.Source, base: Optional[Dataset] = None, ids: Optional[Uint64s] = None) -> Dataset:
     dataset = cls.__new__(cls)
-    dataset._path = None if base is None else base._path
     dataset._become(handle, source, base, ids)
     return dataset
 

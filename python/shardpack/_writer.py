@@ -19,11 +19,10 @@ from ._encode import ENCODINGS, encoded
 from ._errors import ExistsError, NotFoundError, OptionError, PackError, StateError, nearest
 from ._jobs import Job
 from ._library import Handle, call, library, made
-from ._options import whole
+from ._options import c_text, whole
 from ._progress import Shown
 from ._report import Report
 from ._sending import Sending, add_one
-from ._text import encoded as utf8
 
 _BATCH_BYTES = 8 << 20  # that are given to the library at once
 _BATCH_VALUES = 1 << 16
@@ -295,7 +294,7 @@ class Writer:
         raise OptionError(f"sample {given.shown(key)} lacks the field '{name}'; {name}=None says that it has none")
     found = {}
     for name, value in fields.items():
-      utf8(name, "the name of a field")
+      c_text(name, "the name of a field")
       if type(value) is bytes:
         found[name] = value
       elif value is not None:
@@ -548,7 +547,11 @@ def _open(path: bytes, words: list[bytes], worker: int, workers: int) -> Handle:
   options.arguments = (ctypes.c_char_p * len(words))(*words)
   options.argument_count = len(words)
   options.worker, options.workers = worker, workers
-  return made(library.writer_release, library.writer_open, path, ctypes.byref(options))
+  try:
+    return made(library.writer_release, library.writer_open, path, ctypes.byref(options))
+  except ExistsError as error:
+    error.args = (f"{error}: in Python overwrite=True",)
+    raise
 
 
 def _note(error: BaseException, note: str) -> None:

@@ -340,7 +340,7 @@ class DeviceTest(unittest.TestCase):
                          "cpu: there is no other way here" if options.get("decode_on") == "auto" else "")
 
   def test_who_decodes(self):
-    loader = load(device="cpu", threads=1)
+    loader = load(device="cpu", size=8, threads=1)
     for options in ({"decode_by": "auto"}, {"share_decoding": True}):
       with self.assertRaisesRegex(shardpack.OptionError, "need decode"):
         shardpack.DeviceLoader(loader._loader, **options)
@@ -432,7 +432,9 @@ class DeviceTest(unittest.TestCase):
     class OnGpu:  # as Numba's, which does not tell of which one
       __cuda_array_interface__ = {**planes.__array_interface__, "version": 3}
     check((OnGpu(),), "must be where the loader's batches are, on <Device cpu>, not on cuda", layout="nchw")
-    check((planes,), "no fixed size", size=None)
+    encoded = shardpack.Loader(shardpack.Dataset(SHARDS), shardpack.Order(60, 20), device=shardpack.Device("cpu"))
+    with self.assertRaisesRegex(shardpack.OptionError, "no fixed size"):
+      shardpack.DeviceLoader(encoded).next_into(planes)
 
   def test_memory_of_the_caller_in_either_look_of_nhwc(self):
     for look in ({}, {"layout": "nchw", "channels_last": True}):
