@@ -234,7 +234,13 @@ class Batches:
   @property
   def cursor(self) -> str:
     """Text for a checkpoint: a loader opened with it goes on with the next batch, at any world size that divides the global
-    batch. In the rest of an epoch that began with another global batch there is none, but state_dict()."""
+    batch. In the rest of an epoch that began with another global batch there is none, but state_dict().
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> batch = next(loader)
+    >>> next(shardpack.load('shards', batch=20, cursor=loader.cursor)).step
+    1
+    """
     if self._rest:
       raise StateError("this epoch began with another global batch, which a cursor cannot tell: take state_dict()")
     cursor: str = self._now(self._cursor_of_came, self._cursor)

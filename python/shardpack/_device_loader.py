@@ -134,50 +134,20 @@ class BatchesOnDevice(Batches):
     self._set(epochs, rest, _later=lambda: self._opened(order, epochs, place, cursor))
     self._open()
 
-  def _cursor_there(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> str:
-    return cursor_at(self._dataset, order, fields=self._fields, epochs=epochs, place=place, cursor=cursor, other_augment=True)
-
-  @property
-  def _form(self) -> Form:
-    """Of its batches."""
-    raise NotImplementedError
-
-  def _open(self) -> Handle:
-    if self._later is not None:
-      with self._lock():
-        self._go_on()
-    return super()._open()
-
-  def _go_on(self) -> None:
-    """Opens the loader that is to come. After an interrupt, or an error, the next call does."""
-    later = self._later
-    if later is not None:  # no other thread has done it
-      self._end_handle()  # two would need twice the memory of the device
-      handle = later()
-      self.__dict__.update(_handle=handle, _later=None)
-
-  def _replace(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None,
-               rest: Optional[_resume.Rest] = None) -> None:
-    if self._later is None:
-      self._open()
-    self._cursor_there(order, epochs, place, cursor)  # which is refused before the loader that is there is closed
-    self._set(epochs, rest, _later=lambda: self._opened(order, epochs, place, cursor))
-    self._open()
-
-  def _text_at(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> str:
-    """The cursor of a place, which the library judges: by a small loader on the host."""
-    with Loader(self._dataset, order, fields=self._fields, epochs=epochs, threads=1, io_threads=1, prefetch_batches=1, cursor=cursor,
-                other_augment=True, map_shards=False) as host:
-      if place is not None:
-        host.seek(*place)
-      return host.cursor
-
   def next_into(self, images: Any, labels: Any = None, stream: Optional[int] = None) -> Optional[DeviceBatch]:
     """Copies the next batch into arrays of the caller, which a CUDA graph may use at their fixed addresses: on the stream (a
     cudaStream_t as a number), after what is enqueued there. images and labels are contiguous arrays on the device, of torch or any
     library with __cuda_array_interface__ or __array_interface__: of the loader's dtype and layout, of exactly a batch with its padding;
     labels int64 [n]. Returns the batch, which has ids and labels of the host but no pixels; None at the end of an epoch. Raises
-    OptionError for arrays that do not fit, whose memory it leaves alone."""
+    OptionError for arrays that do not fit, whose memory it leaves alone. After an interrupt the same arrays get the same batch.
+
+    >>> import numpy
+    >>> loader = shardpack.load('shards', batch=20, size=32, layout='nchw', device='cpu')
+    >>> images, labels = numpy.zeros((20, 3, 32, 32), 'uint8'), numpy.zeros(20, 'int64')
+    >>> batch = loader.next_into(images, labels)
+    >>> batch.step, bool(images.any())
+    (0, True)
+    """
     target = target_of(images, labels, self._form)
     into = target.pixels, target.labels, stream
     came = before = None

@@ -63,6 +63,8 @@ class Loader(Batches):
                map_shards: bool = True, resume_on_iter: bool = True, cut: bool = False, to: str = "numpy") -> None:
     others = ("self", "dataset", "order", "cursor", "epochs", "__class__")
     self._given = {name: value for name, value in locals().items() if name not in (*others, "others")}
+    if not isinstance(fields, (str, bytes)):
+      self._given["fields"] = fields = tuple(fields)  # an iterator has them once
     of_type(dataset, Dataset, "dataset")
     of_type(order, Order, "order")
     if decode is not None:

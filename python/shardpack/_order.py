@@ -83,7 +83,11 @@ class Order:
 
   def ids(self, epoch: int, step: int) -> numpy.typing.NDArray[numpy.uint64]:
     """The samples of a global batch, uint64 [global_batch]; PADDING_ID where there is none. Rank r of n has the r-th of n equal
-    parts. Raises OutOfRangeError for a step that an epoch does not have."""
+    parts. Raises OutOfRangeError for a step that an epoch does not have.
+
+    >>> shardpack.Order(samples=60, global_batch=8, mode='sequential').ids(epoch=0, step=1)
+    array([ 8,  9, 10, 11, 12, 13, 14, 15], dtype=uint64)
+    """
     ids: numpy.typing.NDArray[numpy.uint64] = self._slots(epoch, step, 0, self._global_batch)
     return ids
 
@@ -102,7 +106,11 @@ class Order:
     return ids[seen - first * self._global_batch:self.samples - first * self._global_batch]
 
   def explain(self) -> str:
-    """One line with exactly what determines the order: equal lines, equal ids."""
+    """One line with exactly what determines the order: equal lines, equal ids.
+
+    >>> shardpack.Order(samples=60, global_batch=8, seed=7).explain()
+    'shardpack-order-1 mode=shuffle seed=7 samples=60 global_batch=8 tail=drop epoch_samples=0 steps=7'
+    """
     return str(library.order_explain(self._handle).decode())
 
   def __repr__(self) -> str:

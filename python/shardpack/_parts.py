@@ -42,8 +42,11 @@ def options(path: bytes) -> tuple[list[bytes], int] | None:
 
 def agree(path: bytes, words: list[bytes], workers: int) -> None:
   """Writes them down for the finish, as `options` returns them. Writers of several processes have the same."""
+  def agrees() -> bool:
+    check_agreed(path, words, workers)
+    return True
   content = {"arguments": [word.decode("utf-8", "surrogateescape") for word in words], "workers": workers}
-  _agree(path, _OPTIONS, content, lambda: check_agreed(path, words, workers) is None)
+  _agree(path, _OPTIONS, content, agrees)
 
 
 def agreed_labels(path: bytes, is_number: bool, label: bytes) -> tuple[bool, bytes]:

@@ -365,7 +365,14 @@ class Writer:
     """Makes safe what was added: it is on disk, and was read again and compared with its hashes.
 
     OptionError names all samples that were refused since the last flush and not by `add`, which knows the rules of the formats for
-    most samples alone. They are left out, and `len` does not count them; the others are safe. The end of the writer flushes too."""
+    most samples alone. They are left out, and `len` does not count them; the others are safe. The end of the writer flushes too.
+
+    >>> with shardpack.Writer("flushed") as writer:
+    ...   writer.add("a", shardpack.Dataset("shards")[0].image)
+    ...   writer.flush()
+    ...   "a" in writer, "b" in writer
+    (True, False)
+    """
     self._send()
     self._settle()
     self._unsafe = 0

@@ -40,6 +40,11 @@ def setUpModule():
 
 class ColumnsTest(unittest.TestCase):
 
+  def test_a_table_has_get(self):
+    table = shardpack.Dataset(WORK / "one").table()
+    self.assertIs(table.get("label"), table["label"])
+    self.assertEqual((table.get("lable"), table.get("lable", 3)), (None, 3))
+
   def datasets(self):
     many = shardpack.Dataset(WORK / "many")
     yield shardpack.Dataset(WORK / "one")

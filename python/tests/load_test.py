@@ -57,7 +57,7 @@ class ArgumentsTest(unittest.TestCase):
                           ({"memory": "1XB"}, "memory must be"), ({"memory": "1iB"}, "memory must be"), ({"memory": 0}, "memory must be"),
                           ({"shuffle": "yes"}, "shuffle must be"), ({"size": "64"}, "size must be"),
                           ({"batch": "8"}, "batch must be a whole number, not '8'"), ({"size": (1, 2, 3)}, "size must be"),
-                          ({"size": 0}, "width must be"), ({"to": "mxnet"}, "to must be one of"),
+                          ({"size": 0}, "width must be"), ({"device": "cpu"}, "device needs size="), ({"to": "mxnet"}, "to must be one of"),
                           ({"size": True}, "size must be"), ({"size": (8, True)}, "size must be"),
                           ({"size": 8, "crop": None}, "crop must be one of .*, not None"),
                           ({"size": 8, "flip": 2}, "flip must be a probability, from 0 to 1, not 2"),

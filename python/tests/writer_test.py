@@ -1,6 +1,7 @@
 """Writers: what they pack is what was added, whatever the format, the number of processes and the kills."""
 
 import errno
+import functools
 import io
 import os
 import random
@@ -170,9 +171,28 @@ class WriterTest(unittest.TestCase):
     with self.assertRaisesRegex(TypeError, "path must be a path, not int"):
       shardpack.Writer(3)
     write(self.out, samples(3))
-    with self.assertRaisesRegex(FileExistsError, "is a dataset already"):
+    with self.assertRaisesRegex(FileExistsError, "is a dataset already; .* in Python overwrite=True"):
       shardpack.Writer(self.out)
     self.assertEqual(write(self.out, samples(4), overwrite=True).samples, 4)
+
+  def test_values_that_cannot_be_packed_are_refused_alone(self):
+    """Whatever refuses them: the samples after them are added."""
+    long = numpy.zeros(2, [(f"a field with a long name {n}", "f4") for n in range(4000)])
+    deep = functools.reduce(lambda inner, _: [inner], range(100_000), [])
+    with shardpack.Writer(self.out, format="tfrecord") as writer:
+      for name, value, pattern in (("txt", "\ud800", "txt of sample a is text that UTF-8 cannot hold"), ("json", deep, "json of sample a cannot be written as JSON"),
+                                   ("f.jpeg", numpy.zeros((1, 70_000), "uint8"), "f.jpeg of sample a: no JPEG can be made of uint8")):
+        with self.assertRaisesRegex(shardpack.OptionError, pattern):
+          writer.add("a", image(0), **{name: value})
+        with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused"):
+          writer.add_many([f"{name[:3]}-1", "a", f"{name[:3]}-2"], [image(0)] * 3, **{name: [None, value, None]})
+      for fields in ({"cut\0here": b"x"}, {"cut\0here": None}):
+        with self.assertRaisesRegex(shardpack.OptionError, "the name of a field must not contain a zero byte"):
+          writer.add("a", image(0), **fields)
+      writer.add("long", image(1), array=long)
+    found = held(self.out)
+    self.assertEqual(sorted(found), sorted(["long", *(f"{name}-{n}" for name in ("txt", "jso", "f.j") for n in (1, 2))]))
+    numpy.testing.assert_array_equal(numpy.load(io.BytesIO(found["long"][1]["array"]), max_header_size=1 << 20), long)
 
   def test_names_of_every_format_are_refused_at_once(self):
     for options, key, fields, pattern in (({"format": "npy", "encode": "png"}, "a", {"txt": "x"}, "npy holds only images, not the field txt"),
