@@ -1,4 +1,5 @@
 // Devices, and loaders whose batches are on one.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,16 +53,31 @@ absl::StatusOr<DevicePreprocess> PreprocessOf(const shardpack_device_options& op
       .output = output, .width = options.width, .height = options.height, .filter = filter};
 }
 
-// With the Loader's seed, threads and handling of bad images.
-absl::Status SetDecode(const shardpack_device_options& given, const LoaderOptions& host,
-                       shardpack::DeviceOptions& options) {
-  ASSIGN_OR_RETURN(const PixelPipelineOptions decode, DecodeOf(given.decode));
-  if (decode.output.type != PixelType::kU8 || decode.output.layout != PixelLayout::kNhwc) {
+// Whether the numbers are as where nobody has set them.
+bool AreDefaults(const float (&mean)[3], const float (&std)[3]) {
+  return std::ranges::all_of(mean, [](float number) { return number == 0; }) &&
+         std::ranges::all_of(std, [](float number) { return number == 0 || number == 1; });
+}
+
+// Of a decode that says what is done on a device; who does the rest has options of its own.
+absl::StatusOr<PixelPipelineOptions> DecodeOnDeviceOf(const shardpack_decode* given) {
+  ASSIGN_OR_RETURN(const PixelPipelineOptions decode, DecodeOf(given));
+  if (decode.output.type != PixelType::kU8 || decode.output.layout != PixelLayout::kNhwc ||
+      !AreDefaults(given->mean, given->std)) {
     return absl::InvalidArgumentError(
-        "give type, layout, mean and std in the device options, not in their decode");
+        "give type, layout, mean and std in the options of the device, not in their decode");
   }
   if (decode.fast)
     return absl::InvalidArgumentError("fast applies only to a loader's own decoding");
+  return decode;
+}
+
+// With the Loader's seed, threads and handling of bad images.
+absl::Status SetDecode(const shardpack_device_options& given, const LoaderOptions& host,
+                       shardpack::DeviceOptions& options) {
+  ASSIGN_OR_RETURN(const PixelPipelineOptions decode, DecodeOnDeviceOf(given.decode));
+  if (given.filter != 0 && given.filter != given.decode->filter)
+    return absl::InvalidArgumentError("give filter in the decode of the device options");
   options.decode = DeviceDecode{.crop = decode.crop,
                                 .augment_seed = host.augment_seed,
                                 .channels = decode.channels,
@@ -101,6 +117,10 @@ absl::StatusOr<DeviceOptions> DeviceOptionsOf(const shardpack_device_options& fr
     return absl::InvalidArgumentError("preprocess and no_labels must be 0 or 1");
   if (from.preprocess == 1 || from.decode != nullptr) {
     ASSIGN_OR_RETURN(options.preprocess, PreprocessOf(from));
+  } else if (from.type != 0 || from.layout != 0 || from.width != 0 || from.height != 0 ||
+             from.filter != 0 || !AreDefaults(from.mean, from.std)) {
+    return absl::InvalidArgumentError(
+        "type, layout, width, height, filter, mean and std need preprocess or decode");
   }
   if (from.decode_by > SHARDPACK_DECODE_BY_CPU) {
     return absl::InvalidArgumentError(
@@ -112,8 +132,10 @@ absl::StatusOr<DeviceOptions> DeviceOptionsOf(const shardpack_device_options& fr
   }
   if (from.decode != nullptr) {
     RETURN_IF_ERROR(SetDecode(from, host, options));
-  } else if (from.decode_by != 0 || from.share_decoding != 0 || from.augment != nullptr) {
-    return absl::InvalidArgumentError("decode_by, share_decoding and augment need decode");
+  } else if (from.decode_by != 0 || from.share_decoding != 0 || from.augment != nullptr ||
+             from.augment_on_device_only != 0) {
+    return absl::InvalidArgumentError(
+        "decode_by, share_decoding, augment and augment_on_device_only need decode");
   }
   return options;
 }
@@ -184,12 +206,23 @@ absl::StatusOr<ResidentOptions> ResidentOptionsOf(const shardpack_resident_optio
     return absl::InvalidArgumentError("channels must be 1 or 3");
   ASSIGN_OR_RETURN(options.filter, FilterOf(from.filter));
   if (from.crop != nullptr) {
-    ASSIGN_OR_RETURN(const PixelPipelineOptions crop, DecodeOf(from.crop));
+    ASSIGN_OR_RETURN(const PixelPipelineOptions crop, DecodeOnDeviceOf(from.crop));
+    if ((from.crop->channels != 0 && crop.channels != options.channels) ||
+        (from.crop->filter != 0 && crop.filter != options.filter)) {
+      return absl::InvalidArgumentError(
+          "the crop has other channels, or another filter, than the images that are kept");
+    }
+    if (!crop.orient || from.crop->max_pixels != 0 || from.crop->max_scans != 0) {
+      return absl::InvalidArgumentError(
+          "the crop is of the images that are kept, so it has no ignore_orientation, max_pixels "
+          "and max_scans");
+    }
     options.crop = crop.crop;
   }
   ASSIGN_OR_RETURN(options.output, OutputOf(from.type, from.layout, from.mean, from.std));
   options.augment_seed = from.augment_seed;
   options.epochs = from.epochs;
+  if (from.threads < 0) return absl::InvalidArgumentError("threads must be 0 or more");
   options.threads = from.threads;
   if (from.buffers != 0) options.buffers = from.buffers;
   if (from.share_of_memory != 0) options.share_of_memory = from.share_of_memory;

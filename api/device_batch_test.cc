@@ -140,7 +140,7 @@ TEST_F(DeviceTest, ATargetOfTheWrongSizeGetsTheBatchLater) {
   shardpack_loader* const loader = OpenOnDevice();
   auto* const pixels = static_cast<char*>(*fake_.Allocate(kPixelBytes, "a target"));
   auto* const labels = static_cast<int64_t*>(*fake_.Allocate(kBatch * sizeof(int64_t), "labels"));
-  shardpack_target target = {sizeof target, pixels, kPixelBytes - 1, labels};
+  shardpack_target target = {sizeof target, pixels, kPixelBytes - 1, labels, 0};
   shardpack_batch* batch = nullptr;
   EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
             SHARDPACK_INVALID);
@@ -151,7 +151,14 @@ TEST_F(DeviceTest, ATargetOfTheWrongSizeGetsTheBatchLater) {
   EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, reinterpret_cast<void*>(intptr_t{-1}),
                                        &batch, said_.into()),
             SHARDPACK_INVALID);
+  target.label_bytes = kBatch * sizeof(int64_t) - 8;
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
+            SHARDPACK_INVALID);
+  EXPECT_THAT(said_.text(), ::testing::HasSubstr("56 bytes, those of a batch 64"));
   for (uint64_t n = 0; n < kSteps; ++n) {
+    // A caller of before has no label_bytes.
+    target.size = n == 0 ? offsetof(shardpack_target, label_bytes) : sizeof target;
+    target.label_bytes = n == 1 ? 0 : kBatch * sizeof(int64_t);
     ASSERT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, &batch, said_.into()),
               SHARDPACK_OK)
         << said_.text();
@@ -170,6 +177,34 @@ TEST_F(DeviceTest, ATargetOfTheWrongSizeGetsTheBatchLater) {
   target.pixels = nullptr;
   EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
             SHARDPACK_INVALID);
+  shardpack_loader_release(loader);
+  EXPECT_TRUE(fake_.Free(pixels).ok());
+  EXPECT_TRUE(fake_.Free(labels).ok());
+}
+
+TEST_F(DeviceTest, LabelsThatWouldStayAsTheyAreAreRefused) {
+  shardpack_device_options how = {};
+  how.size = sizeof how;
+  how.no_labels = 1;
+  shardpack_loader* const loader = OpenOnDevice(&how);
+  auto* const pixels = static_cast<char*>(*fake_.Allocate(kPixelBytes, "a target"));
+  auto* const labels = static_cast<int64_t*>(*fake_.Allocate(kBatch * sizeof(int64_t), "labels"));
+  shardpack_target target = {.size = sizeof target,
+                             .pixels = pixels,
+                             .pixel_bytes = kPixelBytes,
+                             .labels = labels,
+                             .label_bytes = 0};
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
+            SHARDPACK_INVALID);
+  EXPECT_THAT(said_.text(), ::testing::HasSubstr("no_labels"));
+  target.labels = nullptr;
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
+            SHARDPACK_OK)
+      << said_.text();
+  target.label_bytes = kBatch * sizeof(int64_t);
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target, stream_, nullptr, said_.into()),
+            SHARDPACK_INVALID);
+  ASSERT_TRUE(fake_.Synchronize(stream_).ok());
   shardpack_loader_release(loader);
   EXPECT_TRUE(fake_.Free(pixels).ok());
   EXPECT_TRUE(fake_.Free(labels).ok());

@@ -164,6 +164,79 @@ TEST_F(DeviceTest, AResidentDatasetIsGathered) {
   shardpack_loader_release(loader);
 }
 
+// They would be ignored.
+TEST_F(DeviceTest, OptionsWithoutEffectAreRefused) {
+  const auto on_device = [&](auto set) {
+    shardpack_device_options how = {};
+    how.size = sizeof how;
+    set(how);
+    shardpack_loader* const host = OpenHost(device_);
+    shardpack_loader* loader = nullptr;
+    EXPECT_EQ(shardpack_loader_to_device(host, device_, &how, &loader, said_.into()),
+              SHARDPACK_INVALID);
+    shardpack_loader_release(loader);
+    shardpack_loader_release(host);
+    return said_.text();
+  };
+  using DeviceOptions = shardpack_device_options;
+  const auto needs_preprocess = HasSubstr("filter, mean and std need preprocess");
+  EXPECT_THAT(on_device([](DeviceOptions& how) { how.type = SHARDPACK_F32; }), needs_preprocess);
+  EXPECT_THAT(on_device([](DeviceOptions& how) { how.layout = SHARDPACK_NCHW; }), needs_preprocess);
+  EXPECT_THAT(on_device([](DeviceOptions& how) { how.width = 8; }), needs_preprocess);
+  EXPECT_THAT(on_device([](DeviceOptions& how) { how.height = 8; }), needs_preprocess);
+  EXPECT_THAT(on_device([](DeviceOptions& how) { how.filter = SHARDPACK_BOX; }), needs_preprocess);
+  EXPECT_THAT(on_device([](DeviceOptions& how) { how.mean[2] = 0.5; }), needs_preprocess);
+  EXPECT_THAT(on_device([](DeviceOptions& how) { how.std[0] = 0.5; }), needs_preprocess);
+  EXPECT_THAT(on_device([](DeviceOptions& how) { how.augment_on_device_only = 1; }),
+              HasSubstr("need decode"));
+  shardpack_decode decode = decode_;
+  const auto decoding = [&](auto set) {
+    decode = decode_;
+    return on_device([&](DeviceOptions& how) {
+      how.decode = &decode;
+      set(how);
+    });
+  };
+  options_.decode = nullptr;
+  EXPECT_THAT(decoding([](DeviceOptions& how) { how.filter = SHARDPACK_BOX; }),
+              HasSubstr("give filter in the decode"));
+  EXPECT_THAT(decoding([&](DeviceOptions&) { decode.mean[0] = 0.5; }), HasSubstr("give type"));
+  EXPECT_THAT(decoding([&](DeviceOptions&) { decode.fast = 1; }), HasSubstr("fast applies only"));
+
+  const auto resident = [&](auto set) {
+    decode = decode_;
+    shardpack_resident_options how = {};
+    how.size = sizeof how;
+    how.width = kWidth;
+    how.height = kHeight;
+    how.crop = &decode;
+    set(how);
+    shardpack_loader* loader = nullptr;
+    const shardpack_code code =
+        shardpack_resident_open(dataset_, order_, device_, &how, &loader, said_.into());
+    shardpack_loader_release(loader);
+    return code == SHARDPACK_INVALID ? said_.text() : shardpack_code_name(code);
+  };
+  using ResidentOptions = shardpack_resident_options;
+  const auto alone = [&](auto set) { return resident([&](ResidentOptions&) { set(); }); };
+  EXPECT_THAT(alone([&] { decode.type = SHARDPACK_F32; }), HasSubstr("give type"));
+  EXPECT_THAT(alone([&] { decode.layout = SHARDPACK_NCHW; }), HasSubstr("give type"));
+  EXPECT_THAT(alone([&] { decode.std[1] = 2; }), HasSubstr("give type"));
+  EXPECT_THAT(alone([&] { decode.fast = 1; }), HasSubstr("fast applies only"));
+  EXPECT_THAT(alone([&] { decode.channels = 1; }), HasSubstr("other channels"));
+  EXPECT_THAT(alone([&] { decode.filter = SHARDPACK_BOX; }), HasSubstr("another filter"));
+  EXPECT_THAT(alone([&] { decode.ignore_orientation = 1; }), HasSubstr("ignore_orientation"));
+  EXPECT_THAT(alone([&] { decode.max_pixels = 1000; }), HasSubstr("max_pixels"));
+  EXPECT_THAT(alone([&] { decode.max_scans = 3; }), HasSubstr("max_scans"));
+  EXPECT_THAT(resident([](ResidentOptions& how) { how.threads = -5; }),
+              HasSubstr("threads must be 0 or more"));
+  EXPECT_EQ(resident([&](ResidentOptions& how) {
+              how.channels = decode.channels = 1;
+              how.filter = decode.filter = SHARDPACK_BOX;
+            }),
+            "OK");
+}
+
 TEST_F(DeviceTest, WhatCannotBeOpenedIsSaidByTheFirstWait) {
   shardpack_resident_options how = {};
   how.size = sizeof how;

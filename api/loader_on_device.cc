@@ -16,6 +16,34 @@ using Clock = std::chrono::steady_clock;
 
 absl::Status Stopped() { return absl::CancelledError("the loader was stopped"); }
 
+// Whether the batch can be copied there.
+absl::Status CheckTarget(const shardpack_target& target, const DeviceBatch& batch) {
+  const DeviceTensor* const pixels = batch.pixels();
+  if (pixels == nullptr) {
+    return absl::InvalidArgumentError(
+        "a batch of encoded bytes has no fixed size to be copied into a target");
+  }
+  if (pixels->bytes() != target.pixel_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", pixels->bytes()));
+  }
+  const DeviceTensor* const labels = batch.labels();
+  if (target.labels == nullptr) {
+    if (target.label_bytes == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError("the target has label_bytes, but no labels");
+  }
+  if (labels == nullptr) {
+    return absl::InvalidArgumentError(
+        "the target has labels, but the loader was opened with no_labels");
+  }
+  if (target.label_bytes != 0 && target.label_bytes != labels->bytes()) {
+    return absl::InvalidArgumentError(absl::StrCat("the labels of the target have ",
+                                                   target.label_bytes, " bytes, those of a batch ",
+                                                   labels->bytes()));
+  }
+  return absl::OkStatus();
+}
+
 // When a wait that begins now is over.
 AskAt EndOf(int64_t wait_ms) {
   return wait_ms < 0 ? AskAt::max() : Clock::now() + EndedFlag::LimitedWait(wait_ms);
@@ -217,14 +245,7 @@ absl::StatusOr<Taken> LoaderOnDevice::NextInto(int64_t wait_ms, const shardpack_
   if (!fetched.has_value()) return Taken{SHARDPACK_WAIT, nullptr};
   if (!fetched->has_value()) return Taken{SHARDPACK_END, nullptr};
   DeviceBatch batch = **std::move(fetched);
-  const DeviceTensor* const pixels = batch.pixels();
-  if (pixels == nullptr || pixels->bytes() != target.pixel_bytes) {
-    const absl::Status wrong =
-        pixels == nullptr
-            ? absl::InvalidArgumentError(
-                  "a batch of encoded bytes has no fixed size to be copied into a target")
-            : absl::InvalidArgumentError(absl::StrCat("the target has ", target.pixel_bytes,
-                                                      " bytes, a batch ", pixels->bytes()));
+  if (absl::Status wrong = CheckTarget(target, batch); !wrong.ok()) {
     const std::lock_guard lock(mutex_);
     kept_ = std::move(batch);
     before_kept_ = before;
@@ -233,8 +254,8 @@ absl::StatusOr<Taken> LoaderOnDevice::NextInto(int64_t wait_ms, const shardpack_
   Device& device = common_->device;
   absl::Status status = batch.WaitOn(stream);
   if (status.ok())
-    status = device.CopyWithin(target.pixels, pixels->data, target.pixel_bytes, stream);
-  if (status.ok() && target.labels != nullptr && batch.labels() != nullptr) {
+    status = device.CopyWithin(target.pixels, batch.pixels()->data, target.pixel_bytes, stream);
+  if (status.ok() && target.labels != nullptr) {
     status =
         device.CopyWithin(target.labels, batch.labels()->data, batch.labels()->bytes(), stream);
   }

@@ -793,8 +793,8 @@ typedef struct shardpack_device_options {
   size_t size;
   uint32_t prefetch_batches; /* 0: 2 */
   uint32_t preprocess;       /* 1: resize, normalise and cast on the device, by what follows */
-  uint32_t type, layout;
-  uint32_t width, height; /* 0: as the loader decodes */
+  uint32_t type, layout;     /* this, and what follows to std, needs `preprocess` or `decode` */
+  uint32_t width, height;    /* 0: as the loader decodes */
   uint32_t filter;
   uint32_t no_labels; /* 1: labels are not copied to the device */
   float mean[3], std[3];
@@ -836,7 +836,8 @@ typedef struct shardpack_resident_options {
   uint32_t width, height; /* of the images as they are kept */
   uint32_t channels;      /* 0: 3 */
   uint32_t filter;
-  const shardpack_decode* crop; /* NULL: whole images; else crops and flips of the kept images */
+  /* NULL: whole images; else crops and flips of the kept images, and nothing of the rest. */
+  const shardpack_decode* crop;
   uint32_t type, layout;
   float mean[3], std[3];
   uint64_t augment_seed, epochs;
@@ -861,7 +862,8 @@ typedef struct shardpack_target {
   size_t size;
   void* pixels;
   uint64_t pixel_bytes; /* exactly those of a batch */
-  int64_t* labels;      /* NULL: not wanted */
+  int64_t* labels;      /* NULL: not wanted; INVALID for a loader with no_labels */
+  uint64_t label_bytes; /* exactly those of a batch, 8 a slot; 0: not checked */
 } shardpack_target;
 
 /* For graphs, whose memory has fixed addresses: copies the next batch to `target`, on the stream,

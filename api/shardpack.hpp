@@ -437,6 +437,23 @@ struct FieldDecode {
   std::uint32_t keypoints = 0;
   std::vector<std::array<std::uint32_t, 2>> pairs = {};
   Overlap overlap = Overlap::kIgnore;
+
+  SHARDPACK_SETTER(std::string, field)
+  SHARDPACK_SETTER(FieldAs, as)
+  SHARDPACK_SETTER(Share, share)
+  SHARDPACK_SETTER(bool, wide_labels)
+  SHARDPACK_SETTER(bool, legacy_nearest)
+  SHARDPACK_SETTER(std::uint16_t, ignore)
+  SHARDPACK_SETTER(std::uint32_t, classes)
+  SHARDPACK_SETTER(std::vector<shardpack_label_color>, colors)
+  SHARDPACK_SETTER(BoxFormat, box_format)
+  SHARDPACK_SETTER(double, min_visible)
+  SHARDPACK_SETTER(bool, box_from_polygon)
+  SHARDPACK_SETTER(bool, polygons)
+  SHARDPACK_SETTER(std::uint32_t, keypoints)
+  using Pairs = std::vector<std::array<std::uint32_t, 2>>;
+  SHARDPACK_SETTER(Pairs, pairs)
+  SHARDPACK_SETTER(Overlap, overlap)
 };
 
 // What options of loaders have until they are told to decode.
@@ -1086,6 +1103,12 @@ struct OwnOperation {
   std::string plugin = {}, parameters = {}, name = {};
   const void* run = nullptr;
   void* self = nullptr;
+
+  SHARDPACK_SETTER(std::string, plugin)
+  SHARDPACK_SETTER(std::string, parameters)
+  SHARDPACK_SETTER(std::string, name)
+  SHARDPACK_SETTER(const void*, run)
+  SHARDPACK_SETTER(void*, self)
 };
 
 // As shardpack_mix.
@@ -1298,9 +1321,11 @@ class Loader {
     options.share_decoding = from.share_decoding;
     options.augment = from.augment.empty() ? nullptr : from.augment.c_str();
     options.augment_on_device_only = from.augment_on_device_only;
-    options.patience_ms = static_cast<std::uint64_t>(from.patience.count());
+    options.patience_ms = static_cast<std::uint64_t>(internal::Milliseconds(from.patience));
     return Made([&](shardpack_loader** made, shardpack_error** error) {
-      return shardpack_loader_to_device(get(), device.get(), &options, made, error);
+      return internal::WithText(internal::IsWhole(from.augment), [&] {
+        return shardpack_loader_to_device(get(), device.get(), &options, made, error);
+      });
     });
   }
   shardpack_loader* get() const { return handle_.get(); }

@@ -13,7 +13,8 @@ from shardpack.adapters import hf
 folder, out = sys.argv[1:3]
 source = datasets.load_from_disk(folder)
 image = next(name for name, feature in source.features.items() if isinstance(feature, datasets.Image))
-label = next((name for name, feature in source.features.items() if isinstance(feature, datasets.ClassLabel)), None)
+label = next((name for name, feature in source.features.items() if isinstance(feature, datasets.ClassLabel)),
+             "label" if "label" in source.features else None)
 form = sys.argv[3] if len(sys.argv) > 3 else "webdataset"
 if form == "lmdb":  # holds images and labels alone
   source = source.select_columns([name for name in (image, label) if name is not None])

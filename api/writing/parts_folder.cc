@@ -36,7 +36,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kStage[] = ".stage", kLock[] = ".lock", kFacts[] = ".json";
 constexpr char kShard[] = ".tfrecord", kIndex[] = ".pidx", kLabelledIndex[] = ".labels.pidx";
-constexpr char kPublished[] = "published", kEnded[] = ".ended", kOptions[] = "options.json";
+constexpr char kPublished[] = "published", kEnded[] = ".ended";
+constexpr char kOptions[] = "options.json", kLabels[] = "labels.json";
 // As `pack convert` reads it (converters/planning/record_order.h), which this library has not.
 constexpr std::string_view kRecordOrder = "order.u32";
 constexpr std::string_view kSplit = "train";
@@ -182,7 +183,8 @@ absl::Status RemovePublished(const std::string& folder, const std::vector<std::s
   ASSIGN_OR_RETURN(names, ListFolder(folder));
   const bool others_write = std::ranges::any_of(names, IsOurs);
   for (const std::string& name : names) {
-    if (name.starts_with(kOptions) && !others_write) RETURN_IF_ERROR(RemoveFile(In(folder, name)));
+    if ((name.starts_with(kOptions) || name.starts_with(kLabels)) && !others_write)
+      RETURN_IF_ERROR(RemoveFile(In(folder, name)));
   }
   RETURN_IF_ERROR(RemoveFile(In(folder, kPublished)));
   ::rmdir(folder.c_str());

@@ -5,7 +5,8 @@
 //   w00003-000001.stage                a part that is being written
 //   manifest.json order.u32 *.labels.pidx   by a finish: all parts as one dataset, in the order of keys
 //   published                          that manifest, once its parts are published: they are being removed
-//   options.json w00003.ended          of the Python package (python/shardpack/_parts.py)
+//   options.json labels.json w00003.ended
+//                                      of the Python package (python/shardpack/_parts.py)
 //
 // A part exists once its .json does. Labels in its .pidx count its own classes, which are in the
 // .json: those of all parts are known at the finish alone.

@@ -21,14 +21,16 @@ import graft
 import licences
 
 METADATA = """\
-Metadata-Version: 2.1
+Metadata-Version: 2.4
 Name: {name}
 Version: {version}
 Summary: Packs small image files into LMDB, HDF5, TFRecord or WebDataset shards, proves them whole, and streams them to the GPU
 License: Apache-2.0; those of the libraries inside are in the folder licenses
+{licenses}
 Classifier: License :: OSI Approved :: Apache Software License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: Python :: 3
+Classifier: Typing :: Typed
 Requires-Python: >=3.9
 Provides-Extra: numpy
 Requires-Dist: numpy; extra == "numpy"
@@ -109,7 +111,9 @@ def main():
     for notice in (options.license, *options.notices):
       shutil.copyfile(notice, facts / "licenses" / pathlib.Path(notice).name)
     readme = pathlib.Path(options.readme).read_text(encoding="utf-8")
-    (facts / "METADATA").write_text(METADATA.format(name=name, version=version) + readme, encoding="utf-8")
+    held = sorted(path.relative_to(facts / "licenses") for path in (facts / "licenses").rglob("*") if path.is_file())
+    metadata = METADATA.format(name=name, version=version, licenses="\n".join(f"License-File: {path}" for path in held))
+    (facts / "METADATA").write_text(metadata + readme, encoding="utf-8")
     (facts / "WHEEL").write_text(WHEEL.format(tag=tag), encoding="utf-8")
     scripts = root / f"{name}-{version}.data" / "scripts"
     scripts.mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from typing import Any, Iterable, Mapping, Union
 
@@ -82,8 +83,8 @@ def _text(keyword: str, value: Any) -> bytes:
     text = os.fsencode(value)
   elif hasattr(value, "__index__") and not isinstance(value, bool):  # NumPy's integers too
     text = str(value.__index__()).encode()
-  elif isinstance(value, float):
-    text = repr(value).encode()
+  elif isinstance(value, numbers.Real) and not isinstance(value, bool):  # NumPy's too, of which repr() tells the type
+    text = (str(value) if hasattr(value, "dtype") else repr(float(value))).encode()
   else:
     raise OptionError(f"{keyword} must be a str, a number, a path or a list of these, not {value!r}")
   if b"\0" in text:

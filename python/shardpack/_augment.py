@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import numbers
 import os
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
@@ -10,7 +11,7 @@ from . import _c
 from ._errors import OptionError
 from ._library import call, library, text_made
 from ._memory import import_numpy
-from ._options import c_path, c_text, choice, whole
+from ._options import c_path, c_text, choice, real, whole
 
 Range = Union[float, Sequence[float]]
 _POLICIES = {"imagenet": 0, "cifar10": 1, "svhn": 2}
@@ -192,9 +193,9 @@ def own_array(plan: Augment) -> Any:
 
 
 def _number(value: Any) -> str:
-  if isinstance(value, bool) or not isinstance(value, (int, float)):
+  if isinstance(value, bool) or not isinstance(value, numbers.Real):  # NumPy's are such, too
     raise OptionError(f"expected a number, not {value!r}")
-  return repr(float(value)) if isinstance(value, float) else repr(int(value))
+  return repr(int(value)) if isinstance(value, numbers.Integral) else repr(float(value))
 
 
 def _range(value: Any) -> str:
@@ -249,11 +250,11 @@ class Mix:
                    "smoothing": smoothing}
     self._options = _c.mix(
         size=ctypes.sizeof(_c.mix),
-        mixup=mixup,
-        cutmix=cutmix,
-        probability=p,
-        cutmix_share=cutmix_share,
-        smoothing=smoothing,
+        mixup=real(mixup, "mixup"),
+        cutmix=real(cutmix, "cutmix"),
+        probability=real(p, "p"),
+        cutmix_share=real(cutmix_share, "cutmix_share"),
+        smoothing=real(smoothing, "smoothing"),
         group=whole(group, "group", 32, least=2),
         classes=whole(classes, "classes", 32, least=1))
 

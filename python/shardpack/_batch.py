@@ -74,6 +74,11 @@ class BatchFacts:
     return ids
 
   @property
+  def _numbers(self) -> list[int]:
+    """The ids, without NumPy."""
+    return self._memory.view(self._view.ids, 8 * len(self)).cast("Q").tolist() if len(self) else []
+
+  @property
   def keys(self) -> list[Optional[str]]:
     """Of each slot, as in the dataset; None where there is no sample."""
     text = _c.text()
@@ -81,7 +86,7 @@ class BatchFacts:
     dataset = self._look.dataset
     if dataset is None:
       raise OptionError("only batches of a loader know their keys")
-    for number in self.ids.tolist():
+    for number in self._numbers:
       if number == _c.PADDING_ID:
         keys.append(None)
         continue
@@ -91,12 +96,22 @@ class BatchFacts:
 
   @property
   def status(self) -> list[str]:
-    """Of each slot: 'ok', 'padding' or 'substituted'; 'unknown' for what only a newer package has a word for."""
+    """Of each slot: 'ok', 'padding' or 'substituted'; 'unknown' for what only a newer package has a word for.
+
+    >>> *_, last = shardpack.load('shards', batch=32, pad_last=True)
+    >>> last.status.count('ok'), last.status.count('padding')
+    (28, 4)
+    """
     return [_STATES[state] if state < len(_STATES) else "unknown" for state in ctypes.string_at(self._view.states, len(self))]
 
   @property
   def valid(self) -> numpy.typing.NDArray[numpy.bool_]:
-    """bool [n]: where there is a sample, and no padding."""
+    """bool [n]: where there is a sample, and no padding.
+
+    >>> *_, last = shardpack.load('shards', batch=32, pad_last=True)
+    >>> int(last.valid.sum()), last.labels[~last.valid].tolist()
+    (28, [-1, -1, -1, -1])
+    """
     valid: numpy.typing.NDArray[numpy.bool_] = self._memory.array(self._view.states, "uint8", (len(self),)) != _c.SAMPLE_PADDING
     return valid
 
@@ -110,7 +125,13 @@ class BatchFacts:
   def crops(self) -> numpy.typing.NDArray[numpy.int32]:
     """int32 [n, 4]: x, y, width and height of the part that was taken of each image (for the first view), in pixels of the image as displayed, to the
     nearest whole pixel (a central crop may have its edges within pixels; boxes() moves with the exact ones). 0 for padding. Raises
-    UnsupportedError for a batch that was not decoded."""
+    UnsupportedError for a batch that was not decoded.
+
+    >>> dataset = shardpack.Dataset('shards')
+    >>> batch = next(shardpack.load(dataset, batch=8, size=32, crop='resize'))
+    >>> batch.crops[:, 2].tolist() == dataset.widths[batch.ids].tolist()
+    True
+    """
     crops: numpy.typing.NDArray[numpy.int32] = self._corners().round().astype("int32")
     crops[:, 2:] -= crops[:, :2]
     return crops
@@ -119,7 +140,14 @@ class BatchFacts:
   def affine(self) -> numpy.typing.NDArray[numpy.float64]:
     """float64 [n, 2, 3]: from the image as displayed to its pixels in the batch (of the first view), in coordinates where pixel x covers x to x + 1.
     Raises UnsupportedError for a batch that was not decoded, or is on a device, or whose plan has perspective (`projection` is its map)
-    or elastic."""
+    or elastic.
+
+    >>> dataset = shardpack.Dataset('shards')
+    >>> batch = next(shardpack.load(dataset, batch=8, size=32, crop='resize', flip=1.0))
+    >>> width = int(dataset.widths[batch.ids[0]])
+    >>> (batch.affine[0] @ (width, 0, 1)).round(6).tolist()   # the right upper corner is now the left one
+    [0.0, 0.0]
+    """
     rows: numpy.typing.NDArray[numpy.float64] = import_numpy().zeros((int(self._view.slots), 2, 3))
     call(library.batch_affine, self._handle, rows.ctypes.data, len(rows))
     return rows[:len(self)]
@@ -319,13 +347,22 @@ class Batch(BatchFacts):
 
   def program(self, slot: int, view: int = 0) -> str:
     """What the Decode's augment drew for this sample, for apply_program; '' for padding. Raises IndexError for a slot or view that
-    is not there, UnsupportedError for a batch that was not decoded."""
+    is not there, UnsupportedError for a batch that was not decoded.
+
+    >>> next(shardpack.load('shards', batch=8, size=32, augment='rotate(30..30)')).program(0)
+    'rotate(30)'
+    """
     return text_made(library.batch_program, self._handle, range(len(self))[slot], whole(view, "view", 32))
 
   @property
   def soft_labels(self) -> Any:
     """With mix=: float32 [n, classes], rows that sum to 1. A sample without a label adds nothing, so its row, or that
-    of what is mixed with it, sums to less; padding has zeros. A copy."""
+    of what is mixed with it, sums to less; padding has zeros. A copy.
+
+    >>> batch = next(shardpack.load('shards', batch=8, size=32, mix=shardpack.Mix(mixup=0.2, classes=3)))
+    >>> batch.soft_labels.shape, batch.soft_labels.sum(axis=1).round(5).tolist() == [1.0] * 8
+    ((8, 3), True)
+    """
     return converted(self._mixed("soft_labels", "float32", (len(self), self._view.classes)), self._look.to)
 
   @property
@@ -389,7 +426,7 @@ class Batch(BatchFacts):
 
   def _named(self, field: str) -> Iterator[tuple[Optional[_Bytes], str]]:
     """The bytes of every slot, and how an error names them."""
-    for content, number in zip(self.bytes(field), self.ids.tolist()):
+    for content, number in zip(self.bytes(field), self._numbers):
       yield content, f"the field {field} of sample {number}"
 
   def _of_field(self, field: str) -> Any:

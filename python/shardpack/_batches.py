@@ -12,7 +12,7 @@ from _thread import RLock
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional
-from weakref import WeakSet
+from weakref import ref
 
 from . import _c, _resume
 from ._batch import BatchFacts, Look
@@ -27,20 +27,9 @@ if TYPE_CHECKING:
   import numpy.typing
 
 _END_MS = 2000
+_LAST_EPOCH = (1 << 64) - 1
 _CLOSED = "the loader is closed"
 _HANGS = b"shardpack: a read does not end; its thread is left to the end of the process\n"
-
-
-# The functions come as arguments, because the names of a module are gone when the interpreter ends.
-def end_loader(pointer: Any,
-               close: Any = library.loader_close,
-               release: Any = library.loader_release,
-               write: Any = os.write) -> None:
-  """Ends a loader. One whose reads hang is left behind with its threads: a release would wait once more."""
-  if pointer and close(pointer, _END_MS, None) == _c.WAIT:
-    write(2, _HANGS)
-  else:
-    release(pointer)
 
 
 class Epoch:
@@ -75,6 +64,8 @@ class Batches:
   _other_augment = False  # whether it goes on from a run that augmented in another way
   _augments_later = False  # on a device, whose loader then checks that
   _resumed: Optional[_resume.Saved] = None  # and from where
+  _later: Optional[Callable[[], Handle]] = None  # opens a loader on a device again, which is closed before that
+  _into: Optional[tuple[Any, ...]] = None  # memory of the caller that has the batch that an interrupt held back
 
   def __init__(self, handle: Handle, dataset: Dataset, order: Order, rank: int, world_size: int, epochs: int, look: Look,
                resume_on_iter: bool = True) -> None:
@@ -89,15 +80,22 @@ class Batches:
     self._bad: list[dict[str, Any]] = []
     # One that handlers of signals can take, which run where they have interrupted the thread that has it.
     self._one_at_a_time, self._process = RLock(), os.getpid()
-    self._busy = False
+    self._is_mine: Callable[[], bool] = getattr(self._one_at_a_time, "_is_owned")  # by this thread
     self._iterations = 0
     # Filled when the handler of a signal raised just as a batch came: then that is the next one. Only with the lock is it known
-    # that it is not being filled, or taken.
-    self._came = Handle(library.batch_release)
-    _all_loaders.add(self)
+    # that it is not being filled, or taken. Without _held it is empty, but for a thread that has the lock.
+    self._came, self._held = Handle(library.batch_release), False
+    _all_loaders.add(ref(self, _all_loaders.discard))
 
   def _mine(self) -> RLock:
-    """The lock, which in a forked child may be held for ever."""
+    """The lock, for what changes the loader: not a handler of a signal, in the middle of that."""
+    lock = self._lock()
+    if self._is_mine():
+      raise StateError("a signal's handler asks for a batch, and has interrupted its thread in the middle of that")
+    return lock
+
+  def _lock(self) -> RLock:
+    """In a forked child it may be held for ever."""
     if self._process != os.getpid():
       raise StateError("the loader was opened in another process: threads do not survive a fork; open it after")
     return self._one_at_a_time
@@ -111,14 +109,17 @@ class Batches:
   def __iter__(self) -> Any:
     if self._resume_on_iter:
       return Epoch(self, 0)
-    with self._mine():
-      self._begin()
-      self._iterations += 1
-      return Epoch(self, self._iterations)
+    try:
+      with self._mine():
+        self._begin()
+        self._iterations += 1
+        return Epoch(self, self._iterations)
+    except BaseException:
+      self._held = True
+      raise
 
   def _begin(self) -> None:
     """An epoch, unless the place where one is to begin or go on is set already."""
-    self._refuse_in_handler()
     if self._under_way is not None:
       epoch, step = self._under_way
       if step + 1 == self._steps_under_way and not self._came and self._ask(self._open(), self._came) == _c.END:
@@ -138,13 +139,22 @@ class Batches:
 
   def _next_of(self, iterator: Optional[Epoch]) -> Any:
     """None: asked without one."""
+    before = self._under_way
     try:
       batch = self._next(iterator)
     except Error:
       _stay_at_exit()
       raise
     if self._functions:
-      self._apply(batch)
+      try:
+        self._apply(batch)
+      except Exception:
+        raise
+      except BaseException:  # an interrupt: the batch comes again, with its pixels as they were
+        with self._lock():
+          if self._under_way == (batch.epoch, batch.step) and not self._came and self._seek(batch.epoch, batch.step):
+            self._under_way = before
+        raise
     return batch
 
   def _apply(self, batch: Any) -> None:
@@ -155,41 +165,54 @@ class Batches:
       function(pixels, identities)
 
   def _next(self, iterator: Optional[Epoch]) -> Any:
-    with self._mine():
-      self._refuse_in_handler()
-      if iterator is not None:
-        if iterator._over:
-          raise StopIteration
-        if iterator._number != self._iterations:
-          raise StateError("another loop over this loader, or iter(), has begun the next epoch since this loop began: a loader is in "
-                           "one place at a time; open a second one, or ask for next(loader)")
-      handle = self._open()
-      self._busy = True
-      try:
+    came = before = None
+    try:
+      with self._mine():
+        before = self._under_way
+        if iterator is not None:
+          if iterator._over:
+            raise StopIteration
+          if iterator._number != self._iterations:
+            raise StateError("another loop over this loader, or iter(), has begun the next epoch since this loop began: a loader is in "
+                             "one place at a time; open a second one, or ask for next(loader)")
+        handle = self._open()
         while True:
           came = self._came
+          if came and self._into is not None:
+            raise StateError("a batch that an interrupt held back comes first: it is in the arrays that next_into got; call it with them again")
           if not came and self._ask(handle, came) == _c.END:
             if self._under_way:
               self._end(self._under_way[0])
             if iterator is not None:
               iterator._over = True
             raise StopIteration
-          batch, empty = self._made(came), Handle(library.batch_release)
+          batch = self._made(came)
           if self._came is came:  # else cursor, asked for by a signal's handler, has made the library go back before this batch
-            self._came = empty
-            self._under_way = batch.epoch, batch.step
+            self._give(batch)
             return batch
-      finally:
-        self._busy = False
+    except BaseException:
+      self._hold_back(came, before)
+      raise
 
-  def _refuse_in_handler(self) -> None:
-    if self._busy:
-      raise StateError("a signal's handler asks for a batch, and has interrupted its thread in the middle of that")
+  def _give(self, batch: BatchFacts) -> None:
+    """Notes that this one is out."""
+    place, empty = (batch.epoch, batch.step), Handle(library.batch_release)
+    self._under_way, self._came = place, empty
+
+  def _hold_back(self, came: Optional[Handle], before: Optional[tuple[int, int]]) -> None:
+    """The batch of a call that an interrupt ended, if only on its way out: it comes next, unless another thread has gone on meanwhile."""
+    self._held = True
+    if came:
+      with self._lock():
+        batch = self._made(came)
+        if not self._came and self._under_way == (batch.epoch, batch.step):
+          self._under_way, self._came = before, came
 
   def _made(self, handle: Handle) -> Any:
     return self._batch_type(handle, self._look)
 
   def _ask(self, handle: Handle, came: Handle) -> int:
+    self._held = False
     return int(waited(library.loader_next, handle, came.to_fill))
 
   def _end(self, epoch: int) -> None:
@@ -211,7 +234,13 @@ class Batches:
   @property
   def cursor(self) -> str:
     """Text for a checkpoint: a loader opened with it goes on with the next batch, at any world size that divides the global
-    batch. In the rest of an epoch that began with another global batch there is none, but state_dict()."""
+    batch. In the rest of an epoch that began with another global batch there is none, but state_dict().
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> batch = next(loader)
+    >>> next(shardpack.load('shards', batch=20, cursor=loader.cursor)).step
+    1
+    """
     if self._rest:
       raise StateError("this epoch began with another global batch, which a cursor cannot tell: take state_dict()")
     cursor: str = self._now(self._cursor_of_came, self._cursor)
@@ -236,12 +265,11 @@ class Batches:
 
   def _now(self, of_came: Callable[[], Any], of_library: Callable[[], Any]) -> Any:
     """While another thread gets a batch, that is the thread's, and the next one is what the library says."""
-    if not self._one_at_a_time.acquire(False):
-      return of_library()
-    try:
-      return of_came() if self._came else of_library()
-    finally:
-      self._one_at_a_time.release()
+    if self._held or self._is_mine():
+      with self._lock():
+        if self._came:
+          return of_came()
+    return of_library()
 
   def _cursor(self) -> str:
     return str(text_made(library.loader_cursor, self._open()))
@@ -267,7 +295,6 @@ class Batches:
     if step > self._order.steps:
       raise OptionError(f"step must be at most {self._order.steps}, the steps of an epoch, not {step}")
     with self._mine():
-      self._refuse_in_handler()
       self._move(epoch, step)
 
   def set_epoch(self, epoch: int) -> None:
@@ -279,9 +306,10 @@ class Batches:
     >>> next(loader).epoch
     2
     """
+    epoch = whole(epoch, "epoch")
     with self._mine():
-      if self._under_way is not None or self._place()[0] != whole(epoch, "epoch"):
-        self.seek(epoch)
+      if self._under_way is not None or self._place()[0] != epoch:
+        self._move(epoch, 0)
 
   def state_dict(self) -> dict[str, Any]:
     """For a checkpoint, of text and numbers alone: {'cursor': text, 'version': 1, 'order': text}, 'augmentation' where there is one, and
@@ -320,44 +348,45 @@ class Batches:
     elif not self._other_augment:
       _resume.check_augment(saved, self._cursor(), self._augmentation())
     with self._mine():
-      self._refuse_in_handler()
       if isinstance(place, _resume.Rest):
         epochs = max(self._epochs, place.epoch + 1) if self._epochs else 0
-        self._replace(lambda: self._opened(place.order, epochs, (place.epoch, 0)), epochs, place)
+        self._replace(place.order, epochs, (place.epoch, 0), None, place)
       elif saved.before or saved.order != self._order.explain() and saved.order is not None:
         self._move(*place)
       else:  # the library checks the text
         try:
-          epochs = self._limit(saved.epoch)
-          self._replace(lambda: self._opened(self._order, epochs, None, saved.cursor), epochs)
+          self._replace(self._order, self._limit(saved.epoch), None, saved.cursor)
         except OptionError as refused:
-          raise _resume.as_cursor_error(refused, saved, self._order) from None
+          from ._loader import cursor_at  # pylint: disable=import-outside-toplevel
+          raise _resume.of_refused(refused, saved, cursor_at(self._dataset, self._order), self._order) from None
 
   def _limit(self, epoch: int) -> int:
     """So that there is such an epoch, where each `for` begins one."""
-    return self._epochs if self._resume_on_iter or not self._epochs else max(self._epochs, epoch + 1)
+    return self._epochs if self._resume_on_iter or not self._epochs else max(self._epochs, min(epoch + 1, _LAST_EPOCH))
 
   def _move(self, epoch: int, step: int) -> None:
     epochs = self._limit(epoch)
     if self._rest is None and epochs == self._epochs and self._seek(epoch, step):
       self._came, self._under_way = Handle(library.batch_release), None
     else:
-      self._replace(lambda: self._opened(self._order, epochs, (epoch, step)), epochs)
+      self._replace(self._order, epochs, (epoch, step))
 
   def _seek(self, epoch: int, step: int) -> bool:
     """False where the library has to open another loader for that."""
     call(library.loader_seek, self._open(), epoch, step)
     return True
 
-  def _replace(self, opened: Callable[[], Handle], epochs: int, rest: Optional[_resume.Rest] = None) -> None:
+  def _replace(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None,
+               rest: Optional[_resume.Rest] = None) -> None:
+    """By a loader that goes on there. After an error nothing has changed."""
     self._open()
     self._keep_bad_samples()
-    self._set(opened(), epochs, rest)
+    self._set(epochs, rest, _handle=self._opened(order, epochs, place, cursor))
 
-  def _set(self, handle: Handle, epochs: int, rest: Optional[_resume.Rest]) -> None:
+  def _set(self, epochs: int, rest: Optional[_resume.Rest], **others: Any) -> None:
     came = Handle(library.batch_release)
     # One call in C, so that no handler of a signal raises between them.
-    self.__dict__.update(_handle=handle, _epochs=epochs, _rest=rest, _came=came, _under_way=None)
+    self.__dict__.update(_epochs=epochs, _rest=rest, _came=came, _under_way=None, **others)
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
     """A loader with the same options, at this place or cursor."""
@@ -418,8 +447,10 @@ class Batches:
   def _keep_bad_samples(self) -> None:
     """Those that the library has, which forgets them with the handle."""
     import json  # pylint: disable=import-outside-toplevel
-    if self._handle is not None or self._why_closed != _CLOSED:
-      self._bad = [*self._bad, *json.loads(text_made(library.loader_take_bad_samples_json, self._open()))]
+    if self._handle is not None:
+      self._bad = [*self._bad, *json.loads(text_made(library.loader_take_bad_samples_json, self._handle))]
+    elif self._why_closed != _CLOSED:
+      raise StateError(self._why_closed)
 
   def stop(self) -> None:
     """Ends all work; a waiting thread gets a CancelledError. Batches stay valid. Any thread."""
@@ -434,6 +465,10 @@ class Batches:
     >>> loader
     <Loader: the loader is closed>
     """
+    self._later = None
+    self._end_handle()
+
+  def _end_handle(self) -> None:
     handle = self._handle
     if not handle:
       return
@@ -443,10 +478,14 @@ class Batches:
     ended = False
     for _ in range(_END_MS // WAIT_MS):  # in Python, so that signals are answered; after an exception it can be closed again
       ended = ended or call(library.loader_close, handle, WAIT_MS) != _c.WAIT
-    self._handle, self._came = None, Handle(library.batch_release)
+    self._let_go()
     if not ended:
       handle.abandon()
       os.write(2, _HANGS)
+
+  def _let_go(self) -> None:
+    """Closes it without a wait in which signals are answered."""
+    self._handle, self._came = None, Handle(library.batch_release)
 
   def __enter__(self) -> Any:
     return self
@@ -455,7 +494,7 @@ class Batches:
     self.close()
 
 
-_all_loaders: WeakSet[Batches] = WeakSet()
+_all_loaders: set[ref[Batches]] = set()  # no WeakSet, which is lines of Python where a loader ends
 _process = os.getpid()
 _ending = False
 
@@ -467,10 +506,12 @@ def _close_all() -> None:
   if os.getpid() != _process:  # they are the parent's
     return
   _ending = True
-  for loader in list(_all_loaders):
-    with suppress(Error):
-      loader.stop()  # all of them first: each close() may wait
-  for loader in list(_all_loaders):
+  loaders = [loader for each in list(_all_loaders) if (loader := each()) is not None]
+  for loader in loaders:
+    if loader._handle is not None and loader._later is None:
+      with suppress(Error):
+        loader.stop()  # all of them first: each close() may wait
+  for loader in loaders:
     with suppress(Error):
       loader.close()
 

@@ -443,6 +443,7 @@ class target(Structure):
       ("pixels", c_void_p),
       ("pixel_bytes", c_uint64),
       ("labels", c_void_p),
+      ("label_bytes", c_uint64),
   ]
 
 

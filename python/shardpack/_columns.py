@@ -102,7 +102,9 @@ class Columns:
     """A view of the index; for a field that no record of the shard has, zeros."""
     try:
       view = self.view(shard, column, field)
-    except NotFoundError:
+    except NotFoundError as error:
+      if field is None or error.field != field:  # it is the index that is not there
+        raise
       numpy = import_numpy()
       return numpy.zeros(self.shards[shard].records, "<u8")
     dtype = _IMAGE if column == _c.COLUMN_IMAGE else _DTYPES[view.type.decode()]

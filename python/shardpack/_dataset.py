@@ -56,18 +56,15 @@ class Dataset:
       parts = [part if isinstance(part, Dataset) else Dataset(part) for part in path]
       joined = parts[0] if len(parts) == 1 else Dataset.join(parts)
       self._become(joined._handle, joined._source, joined._base, joined._ids)
-      self._path: Any = list(path)
     elif isinstance(path, (str, bytes, os.PathLike)):
       name = c_path(path, "path")
       self._become(made(library.dataset_release, library.dataset_open, name), _source.of_path(name))
-      self._path = name
     else:
       raise TypeError(f"path must be a str, bytes, an os.PathLike or a list of these, not {type(path).__name__}")
 
   @classmethod
   def _of(cls, handle: Handle, source: _source.Source, base: Optional[Dataset] = None, ids: Optional[Uint64s] = None) -> Dataset:
     dataset = cls.__new__(cls)
-    dataset._path = None if base is None else base._path
     dataset._become(handle, source, base, ids)
     return dataset
 
@@ -175,11 +172,18 @@ class Dataset:
       return False
 
   def find_key(self, key: Union[str, bytes]) -> int:
-    """The number of the sample with this key. KeyError if there is none."""
+    """The number of the sample with this key. KeyError if there is none.
+
+    >>> dataset = shardpack.Dataset("shards")
+    >>> dataset.find_key(dataset.keys[7])
+    7
+    """
     name, number = encoded(key, "key"), ctypes.c_uint64()
     try:
       call(library.dataset_find_key, self._handle, name, len(name), ctypes.byref(number))
-    except NotFoundError:
+    except NotFoundError as error:
+      if error.path is not None:  # it is an index that is not there
+        raise
       raise KeyError(key) from None
     return number.value
 
@@ -266,12 +270,22 @@ class Dataset:
 
   @property
   def hashes(self) -> Uint64s:
-    """uint64 [n], read-only: XXH3-64 of the encoded images. Equal images have equal hashes."""
+    """uint64 [n], read-only: XXH3-64 of the encoded images. Equal images have equal hashes.
+
+    >>> import numpy
+    >>> len(numpy.unique(shardpack.Dataset("shards").hashes))
+    60
+    """
     return self._column("hashes", lambda: self._columns.joined(_c.COLUMN_HASH, "image"))  # type: ignore[no-any-return]
 
   @property
   def shard_ids(self) -> Uint32s:
-    """uint32 [n], read-only: which of `shards` has the sample."""
+    """uint32 [n], read-only: which of `shards` has the sample.
+
+    >>> dataset = shardpack.Dataset("shards")
+    >>> dataset.shards[dataset.shard_ids[-1]]
+    'val-000000.tar'
+    """
     return self._column("shard_ids", self._columns.shard_ids)  # type: ignore[no-any-return]
 
   def _strings(self, name: str, kind: Tuple[int, int]) -> Any:
@@ -333,7 +347,11 @@ class Dataset:
 
   @property
   def splits(self) -> Dict[str, int]:
-    """{split: samples} of the splits that have some, sorted by name; empty if the dataset has no splits."""
+    """{split: samples} of the splits that have some, sorted by name; empty if the dataset has no splits.
+
+    >>> shardpack.Dataset("shards")[40:].splits
+    {'train': 8, 'val': 12}
+    """
     counts: Dict[str, int] = {}
     for shard, count in zip(self._columns.shards, _select.shard_counts(self)):
       if shard.split is not None and count:

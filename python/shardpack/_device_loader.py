@@ -9,17 +9,17 @@ from typing import Any, Iterator, Optional, Sequence, Union
 
 from . import _c, _resume
 from ._batch import BatchFacts, Look
-from ._batches import Batches, end_loader
+from ._batches import Batches
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
 from ._errors import OptionError, StateError
 from ._frameworks import FRAMEWORKS, converted
 from ._library import Handle, call, library, made, text_made, waited
-from ._loader import Loader
+from ._loader import Loader, cursor_at
 from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, flag, normalising, of_type, signed, whole
 from ._order import Order
-from ._targets import target_of
+from ._targets import Form, target_of
 from ._tensor import drop_untaken, labels_of, pixels_of
 
 _CHANNELS_FIRST = (0, 3, 1, 2)
@@ -86,11 +86,17 @@ class BatchesOnDevice(Batches):
   """A loader that cannot go back, so it notes where it was, and is opened again to go elsewhere."""
 
   _batch_type = DeviceBatch
+  _fields: Sequence[str] = ("image",)
 
   def _ask(self, handle: Handle, came: Handle) -> int:
+    self._note_place(handle)
+    self._into = None
+    return super()._ask(handle, came)
+
+  def _note_place(self, handle: Handle) -> None:
+    """Before a batch comes."""
     drop_untaken()
     self._before = text_made(library.loader_cursor, handle)
-    return super()._ask(handle, came)
 
   def _cursor_of_came(self) -> str:
     return str(self._before)
@@ -98,37 +104,79 @@ class BatchesOnDevice(Batches):
   def _seek(self, epoch: int, step: int) -> bool:
     return False
 
-  def _replace(self, opened: Any, epochs: int, rest: Any = None) -> None:
+  def _cursor_there(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> str:
+    return cursor_at(self._dataset, order, fields=self._fields, epochs=epochs, place=place, cursor=cursor, other_augment=True)
+
+  @property
+  def _form(self) -> Form:
+    """Of its batches."""
+    raise NotImplementedError
+
+  def _open(self) -> Handle:
+    if self._later is not None:
+      with self._lock():
+        self._go_on()
+    return super()._open()
+
+  def _go_on(self) -> None:
+    """Opens the loader that is to come. After an interrupt, or an error, the next call does."""
+    later = self._later
+    if later is not None:  # no other thread has done it
+      self._end_handle()  # two would need twice the memory of the device
+      handle = later()
+      self.__dict__.update(_handle=handle, _later=None)
+
+  def _replace(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None,
+               rest: Optional[_resume.Rest] = None) -> None:
+    if self._later is None:
+      self._open()
+    self._cursor_there(order, epochs, place, cursor)  # which is refused before the loader that is there is closed
+    self._set(epochs, rest, _later=lambda: self._opened(order, epochs, place, cursor))
     self._open()
-    self.close()  # two would need twice the memory of the device
-    self._set(opened(), epochs, rest)
 
   def next_into(self, images: Any, labels: Any = None, stream: Optional[int] = None) -> Optional[DeviceBatch]:
     """Copies the next batch into arrays of the caller, which a CUDA graph may use at their fixed addresses: on the stream (a
     cudaStream_t as a number), after what is enqueued there. images and labels are contiguous arrays on the device, of torch or any
-    library with __cuda_array_interface__ or __array_interface__, of exactly a batch; labels int64. Returns the batch, which has ids
-    and labels of the host but no pixels; None at the end of an epoch."""
-    target = target_of(images, labels)
-    with self._mine():
-      self._refuse_in_handler()
-      if self._came:
-        raise StateError("a batch that an interrupt held back comes first: take it with next()")
-      came = Handle(library.batch_release)
-      drop_untaken()
-      self._before = text_made(library.loader_cursor, self._open())
-      if waited(library.loader_next_into, self._open(), target, stream, came.to_fill) == _c.END:
-        if self._under_way:
-          self._end(self._under_way[0])
-        return None
-      batch = DeviceBatch(came, self._look)
-      self._under_way = batch.epoch, batch.step
-      return batch
+    library with __cuda_array_interface__ or __array_interface__: of the loader's dtype and layout, of exactly a batch with its padding;
+    labels int64 [n]. Returns the batch, which has ids and labels of the host but no pixels; None at the end of an epoch. Raises
+    OptionError for arrays that do not fit, whose memory it leaves alone. After an interrupt the same arrays get the same batch.
+
+    >>> import numpy
+    >>> loader = shardpack.load('shards', batch=20, size=32, layout='nchw', device='cpu')
+    >>> images, labels = numpy.zeros((20, 3, 32, 32), 'uint8'), numpy.zeros(20, 'int64')
+    >>> batch = loader.next_into(images, labels)
+    >>> batch.step, bool(images.any())
+    (0, True)
+    """
+    target = target_of(images, labels, self._form)
+    into = target.pixels, target.labels, stream
+    came = before = None
+    try:
+      with self._mine():
+        handle, came, before = self._open(), self._came, self._under_way
+        if came and self._into != into:
+          raise StateError("a batch that an interrupt held back comes first: " + (
+              "take it with next()" if self._into is None else "it is in other arrays, or for another stream; give those again"))
+        if not came:
+          self._note_place(handle)
+          self._into, self._held = into, False
+          if waited(library.loader_next_into, handle, target, stream, came.to_fill) == _c.END:
+            if self._under_way:
+              self._end(self._under_way[0])
+            return None
+        batch = DeviceBatch(came, self._look)
+        self._give(batch)
+        return batch
+    except BaseException:
+      self._hold_back(came, before)
+      raise
 
 
 class DeviceLoader(BatchesOnDevice):
   """The batches of a Loader (opened with device=...), copied to the device ahead of the consumer. With dtype they are resized,
   normalised and cast there; the Loader then decodes to uint8 in nhwc. With decode, of a Loader without one, the images are decoded
-  for the device: by its JPEG engines or nvJPEG where there are, else by threads. It takes the Loader over.
+  for the device: by its JPEG engines or nvJPEG where there are, else by threads. It takes the Loader over. layout: with either, 'nchw'
+  by default.
 
   decode_by, with decode: 'device' (engines what they take, nvJPEG's hybrid decoder or the CPU the rest), 'hybrid' or 'cpu'; or 'auto':
   each of these decodes three of the first batches, then the fastest all others, and stats()['decode_choice'] says which and why.
@@ -145,7 +193,7 @@ class DeviceLoader(BatchesOnDevice):
   (<Device cpu>, 3, (20, 3, 32, 32))
   """
 
-  def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[str] = None, layout: str = "nchw",
+  def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[str] = None, layout: Optional[str] = None,
                mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), width: int = 0, height: int = 0,
                filter: Optional[str] = None, prefetch_batches: int = 2, channels_last: bool = False, decode_by: str = "device",
                share_decoding: bool = False, to: Optional[str] = None) -> None:
@@ -158,19 +206,20 @@ class DeviceLoader(BatchesOnDevice):
       of_type(decode, Decode, "decode")
     elif decode_by != "device" or share_decoding:
       raise OptionError("decode_by and share_decoding need decode")
-    elif dtype is None and (width or height or filter is not None):
-      raise OptionError("width, height and filter need a dtype, such as 'uint8'")
-    if flag(channels_last, "channels_last") and layout != "nchw":
+    elif dtype is None and (width or height or filter is not None or layout is not None and not channels_last):
+      raise OptionError("width, height, filter and layout need a dtype, such as 'uint8'")
+    if flag(channels_last, "channels_last") and layout not in (None, "nchw"):
       raise OptionError("channels_last needs layout='nchw', whose shape it keeps")
+    preprocess = dtype is not None or decode is not None
     if to is not None:
       choice(to, "to", FRAMEWORKS)
     means, stds = normalising(dtype, mean, std)
     self._options = _c.device_options(
         size=ctypes.sizeof(_c.device_options),
         prefetch_batches=whole(prefetch_batches, "prefetch_batches", 32, least=1),
-        preprocess=dtype is not None or decode is not None,
+        preprocess=preprocess,
         type=choice(dtype or "uint8", "dtype", DTYPES),
-        layout=choice("nhwc" if channels_last else layout, "layout", LAYOUTS),
+        layout=choice("nhwc" if channels_last or not preprocess else layout or "nchw", "layout", LAYOUTS),
         width=whole(width, "width", 32),
         height=whole(height, "height", 32),
         filter=choice(filter or "bilinear", "filter", FILTERS),
@@ -185,17 +234,16 @@ class DeviceLoader(BatchesOnDevice):
     if loader._functions:
       raise OptionError("functions of batches change pixels in host memory: use the batches of the Loader")
     self._loader, self._decode, self._before = loader, decode, ""
+    self._fields = loader._given["fields"]
     self._device: Device = device
     taken = loader._take()
     try:
       handle = self._over(taken)
     except BaseException as refused:
       loader._give_back(taken)
-      if loader._resumed and "with another augmentation" in str(refused):
-        plan = str(decode._augment or "none") if decode else "none"
-        raise _resume.of_other_augment(loader._resumed, plan, f"{plan} views 1") from None
+      if isinstance(refused, OptionError) and decode is not None:
+        _check_augment(loader, decode)
       raise
-
     super().__init__(handle, loader._dataset, loader._order, loader._rank, loader._world_size, loader._epochs,
                      loader._look._replace(to=to, channels_last=channels_last), loader._resume_on_iter)
     self._rest, self._bad, self._other_augment = loader._rest, loader._bad, loader._other_augment
@@ -208,13 +256,23 @@ class DeviceLoader(BatchesOnDevice):
       warnings.warn(f"the CPU does what the device cannot: {stats['why_fallback']}", RuntimeWarning, stacklevel=2)
 
   def _over(self, taken: Handle) -> Handle:
-    handle: Handle = made(end_loader, library.loader_to_device, taken, self._device._handle, self._options)
+    handle: Handle = made(library.loader_release, library.loader_to_device, taken, self._device._handle, self._options)
     return handle
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
     handle = self._over(self._loader._opened(order, epochs, place, cursor))
     waited(library.loader_opened, handle)
     return handle
+
+  @property
+  def _form(self) -> Form:
+    decode = self._decode or self._loader._decode
+    slots, own = self._order.global_batch // self._world_size, self._options
+    if decode is None:
+      return Form(self._device, slots, 0, 0, 0, 0, 0)
+    of_host = decode._options
+    look = own if own.preprocess else of_host
+    return Form(self._device, slots, own.height or of_host.height, own.width or of_host.width, of_host.channels, look.type, look.layout)
 
   @property
   def device(self) -> Device:
@@ -247,7 +305,7 @@ class DeviceLoader(BatchesOnDevice):
 
 class ResidentLoader(BatchesOnDevice):
   """Batches of a dataset that fits on the device: decoded once to width x height, then gathered there. decode: a Decode whose
-  random or central crop every batch takes of them. Going elsewhere (seek, set_epoch, load_state_dict) decodes it again. Raises
+  random or central crop every batch takes of them, with its channels and filter. Going elsewhere (seek, set_epoch, load_state_dict) decodes it again. Raises
   NoMemoryError for a dataset that does not fit.
 
   >>> dataset = shardpack.Dataset('shards')
@@ -285,27 +343,29 @@ class ResidentLoader(BatchesOnDevice):
         threads=signed(threads, "threads"))
     if decode is not None:
       decode._refuse_off_host()
-      self._options.crop = ctypes.pointer(decode._options)
+      self._options.crop = ctypes.pointer(_for_device(decode))
+      self._options.channels, self._options.filter = decode._options.channels, decode._options.filter
     self._dataset, self._device, self._decode, self._before = dataset, device, decode, ""
     handle = self._made_at(order, cursor_text(cursor))
     super().__init__(handle, dataset, order, rank, world_size, epochs, Look(dataset, to))
     waited(library.loader_opened, handle)
 
+  @property
+  def _form(self) -> Form:
+    own = self._options
+    crop = own if self._decode is None else self._decode._options
+    return Form(self._device, self._order.global_batch // self._world_size, crop.height, crop.width, own.channels or 3, own.type, own.layout)
+
   def _made_at(self, order: Order, cursor: Optional[bytes]) -> Handle:
     self._options.cursor = cursor
 
-    handle: Handle = made(end_loader, library.resident_open, self._dataset._handle, order._handle, self._device._handle,
+    handle: Handle = made(library.loader_release, library.resident_open, self._dataset._handle, order._handle, self._device._handle,
                           self._options)
     return handle
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
     self._options.epochs = epochs
-    if cursor is None:  # which a loader that can go there has
-      host = Loader(self._dataset, order, threads=1, io_threads=1, prefetch_batches=1, epochs=1)
-      host.seek(*(place or (0, 0)))
-      cursor = host.cursor
-      host.close()
-    handle = self._made_at(order, cursor.encode())
+    handle = self._made_at(order, (cursor or self._cursor_there(order, epochs, place)).encode())
     waited(library.loader_opened, handle)
     return handle
 
@@ -318,15 +378,24 @@ def move_to_device(loader: Loader, device: Any, options: dict[str, Any]) -> Devi
     decode, moved = decode._split()
     options = {**moved, **options}
   on_host = loader._again(decode, target)
-  loader.close()
+  loader._keep_bad_samples()
   on_host._bad = loader._bad
-  return DeviceLoader(on_host, **options)
+  on_device = DeviceLoader(on_host, **options)
+  loader._let_go()  # now that nothing can be refused
+  return on_device
+
+
+def _check_augment(loader: Loader, decode: Decode) -> None:
+  """CursorError, where the loader goes on from a run that augmented otherwise: a loader on the host knows the plan's digest."""
+  if loader._resumed and not loader._other_augment:
+    with Loader(loader._dataset, loader._order, decode=decode, threads=1, io_threads=1, prefetch_batches=1) as host:
+      _resume.check_augment(loader._resumed, host.cursor, host._augmentation())
 
 
 def _for_device(decode: Decode) -> Any:
   options = decode._options
   if options.type != _c.U8 or options.layout != _c.NHWC:
-    raise OptionError("give dtype, layout, mean and std to the DeviceLoader, not to its Decode")
+    raise OptionError("give dtype, layout, mean and std to the loader on the device, not to its Decode")
   if options.fast:
     raise OptionError("fast applies only to a Loader's own decoding")
   return options

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import struct
 import sys
+import warnings
 import zlib
 from typing import Any
 
 from ._errors import OptionError
 from ._memory import import_numpy
+from ._text import encoded as utf8
 
 ENCODINGS = ("jpeg", "png", "npy", "json")
 _PNG_COLOR = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of channels
@@ -20,22 +22,23 @@ def encoded(value: Any, name: str, encoding: str | None, quality: int) -> bytes:
   if isinstance(value, (bytes, bytearray, memoryview)):
     return bytes(value)
   if isinstance(value, str):
-    return value.encode("utf-8", "surrogateescape")
+    return utf8(value, name)
   numpy = sys.modules.get("numpy")
   if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
     return value.tobytes() if value.dtype.kind == "S" else _array(value, name, encoding, quality)
   if isinstance(value, (dict, list, tuple, int, float)):
-    return _json(value, name)
+    return json_of(value, name)
   other = "; numpy.asarray() makes an array of it" if hasattr(value, "__array__") else ""
   raise OptionError(f"{name} must be bytes, text, an array or JSON, not {type(value).__name__}{other}")
 
 
-def _json(value: Any, name: str) -> bytes:
+def json_of(value: Any, name: str) -> bytes:
+  """Compact, as UTF-8."""
   import json  # pylint: disable=import-outside-toplevel
   try:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
     return text.encode("utf-8", "surrogatepass")
-  except (TypeError, ValueError) as error:
+  except (TypeError, ValueError, RecursionError) as error:
     raise OptionError(f"{name} cannot be written as JSON: {error}") from None
 
 
@@ -48,7 +51,7 @@ def _plain(value: Any) -> Any:
 
 def _array(array: Any, name: str, encoding: str | None, quality: int) -> bytes:
   if encoding == "json" or (encoding is None and array.ndim == 0):
-    return _json(array.tolist(), name)
+    return json_of(array.tolist(), name)
   if encoding == "jpeg":
     return _jpeg(array, name, quality)
   if encoding == "png":
@@ -56,7 +59,12 @@ def _array(array: Any, name: str, encoding: str | None, quality: int) -> bytes:
   if array.dtype.hasobject:
     raise OptionError(f"{name} is an array of Python's objects, which would be pickled")
   out = io.BytesIO()
-  import_numpy().lib.format.write_array(out, array, version=(1, 0), allow_pickle=False)
+  try:
+    with warnings.catch_warnings():
+      warnings.simplefilter("ignore")  # that NumPy below 1.9 cannot read a header above 64 KiB
+      import_numpy().lib.format.write_array(out, array, allow_pickle=False)
+  except (TypeError, ValueError) as error:
+    raise OptionError(f"{name} cannot be written as .npy: {error}") from None
   return out.getvalue()
 
 
@@ -73,7 +81,10 @@ def _jpeg(array: Any, name: str, quality: int) -> bytes:
     raise ModuleNotFoundError(f"{name}: making JPEGs of arrays needs Pillow: pip install pillow; encode=\"png\" does without it",
                               name="PIL") from None
   out = io.BytesIO()
-  Image.fromarray(array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array).save(out, "JPEG", quality=quality)
+  try:
+    Image.fromarray(array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array).save(out, "JPEG", quality=quality)
+  except (OSError, ValueError) as error:  # more than 65,500 rows or columns
+    raise OptionError(f"{name}: no JPEG can be made of {_what(array)}: {error}") from None
   return out.getvalue()
 
 

@@ -7,7 +7,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _c
 from ._errors import OptionError
-from ._options import c_text, choice, flag, whole
+from ._options import c_text, choice, flag, real, whole
 
 _SHARES = {"all": _c.SHARE_ALL, "geometry": _c.SHARE_GEOMETRY, "none": _c.SHARE_NONE}
 _BITS = {8: 0, 16: 1}
@@ -80,16 +80,18 @@ class Coco:
 
   def __init__(self, *, format: str = "xyxy", min_visible: float = 0.0, box_from: str = "bbox", polygons: bool = False,
                keypoints: int = 0, pairs: Sequence[Sequence[int]] = ()) -> None:  # pylint: disable=redefined-builtin
+    pairs = tuple(_two(pair) for pair in pairs)
     self._given = {"format": format, "min_visible": min_visible, "box_from": box_from, "polygons": polygons,
                    "keypoints": keypoints, "pairs": pairs}
-    flat = [whole(number, "pairs", 32) for pair in pairs for number in _two(pair)]
+    flat = [whole(number, "pairs", 32) for pair in pairs for number in pair]
     self._pairs = (ctypes.c_uint32 * len(flat))(*flat)
-    if len(flat) > 2 * whole(keypoints, "keypoints", 32):
+    keypoints = whole(keypoints, "keypoints", 32)
+    if len(flat) > 2 * keypoints:
       raise OptionError(f"pairs name {len(flat)} keypoints, but there are {keypoints}")
     self._options = {
         "kind": _c.AS_COCO,
         "box_format": choice(format, "format", {"xyxy": _c.XYXY, "xywh": _c.XYWH}),
-        "min_visible": min_visible,
+        "min_visible": real(min_visible, "min_visible"),
         "box_from_polygon": choice(box_from, "box_from", {"bbox": 0, "polygon": 1}),
         "polygons": flag(polygons, "polygons"),
         "keypoints": keypoints,
@@ -157,7 +159,7 @@ class DecodeFields:
 
 
 def _map_options(classes: int, ignore: int, bits: int, nearest: str) -> dict[str, Any]:
-  if bits not in _BITS:
+  if whole(bits, "bits") not in _BITS:
     raise OptionError(f"bits must be 8 or 16, not {bits!r}")
   return {
       "wide_labels": _BITS[bits],

@@ -77,7 +77,13 @@ class Job:
 
   def poll(self, seconds: float = 0.0) -> Progress | None:
     """The newest Progress, waiting so long for it; None: there is nothing new. After the end `done` is True."""
-    return None if self._ended else self._has_ended(seconds)[1]
+    end = time.monotonic() + seconds
+    while not self._ended:  # in turns, so that signals are answered
+      left = max(0.0, end - time.monotonic())
+      ended, news = self._has_ended(min(left, WAIT_MS / 1000))
+      if ended or news is not None or not left:
+        return news
+    return None
 
   def cancel(self) -> None:
     """Asks it to stop, as Ctrl-C does: what is finished is kept, and the same job goes on with it. A second call stops it at
@@ -297,8 +303,8 @@ def stats(out: Paths, **flags: Any) -> Report:
   with `decode=True` also in the pixels. With `check=True`, `Report.ok` is False if there are notes. Of a damaged dataset it has what can
   be read; `damaged` is then true, and `Report.ok` False.
 
-  Errors, as of diff, dups and report: NotFoundError if nothing is at a path, DataLossError for a damaged manifest (of diff and dups: or
-  index), OptionError for an unknown keyword, another PackError with the program's message.
+  Errors, as of diff, dups and report: PackError with the program's message, whose exit_code is 2 if nothing is at a path, 4 for a damaged
+  manifest (of diff and dups: or index); OptionError for an unknown keyword.
 
   >>> stats = shardpack.stats("shards")
   >>> stats.samples, [(each["name"], each["samples"]) for each in stats.classes]

@@ -71,7 +71,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
     (label -1, pixels 0, batch.valid false).
   epochs: how many are planned: threads read ahead over their ends (0: no end). A `for` after the last one begins one more.
   weights: {'cat': 2.0} (samples of other classes count 1), 'balanced' (all classes equally often), or a number for each sample:
-    exact counts in every epoch of epoch_samples samples (None: as many as there are).
+    exact counts in every epoch of epoch_samples samples (0: as many as there are).
   device: 'cuda:0', 'cuda', 'cpu', 'auto' or a Device: batches are copied there ahead, normalised and cast there. channels_last:
     with layout='nchw', that shape with nhwc's strides. decode_on: 'host'; 'device' for its JPEG engines; or 'auto': by whichever of
     these, nvJPEG's hybrid decoder and the CPU decodes whole images fastest in the first batches (then runs do not repeat bit for bit).
@@ -108,6 +108,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   if size is None:
     _refuse_without_size({**crops, **others, **looks})
   decode = None if size is None else _decode(size, crops, {**others, **({} if target else looks)})
+  if target is not None and decode is None:
+    raise OptionError("device needs size=, to which images are decoded: encoded images stay in host memory")
   on_device = choice(decode_on, "decode_on", {"host": False, "device": True, "auto": True})
   if target is None and (on_device or channels_last):
     raise OptionError("decode_on and channels_last need a device")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Un
 from . import _c, _resume
 from ._batch import Batch, Look
 from ._augment import Mix, own_array
-from ._batches import Batches, end_loader
+from ._batches import Batches
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
-from ._errors import Error, OptionError
+from ._errors import CursorError, Error, OptionError
 from ._fields import DecodeFields, FieldDecodes
 from ._frameworks import FRAMEWORKS
 from ._library import Handle, call, library, made
@@ -63,6 +63,8 @@ class Loader(Batches):
                map_shards: bool = True, resume_on_iter: bool = True, cut: bool = False, to: str = "numpy") -> None:
     others = ("self", "dataset", "order", "cursor", "epochs", "__class__")
     self._given = {name: value for name, value in locals().items() if name not in (*others, "others")}
+    if not isinstance(fields, (str, bytes)):
+      self._given["fields"] = fields = tuple(fields)  # an iterator has them once
     of_type(dataset, Dataset, "dataset")
     of_type(order, Order, "order")
     if decode is not None:
@@ -119,7 +121,7 @@ class Loader(Batches):
     try:
       handle = self._opened(order, whole(epochs, "epochs"), None, text)
     except OptionError as refused:
-      raise _refusal(refused, text, dataset, order) from None
+      raise _why_refused(refused, text, dataset, order) from None
     super().__init__(handle, dataset, order, rank, world_size, epochs, look, flag(resume_on_iter, "resume_on_iter"))
     epoch, step = self._place()
     if self._limit(epoch) != self._epochs and step > 0:
@@ -131,7 +133,7 @@ class Loader(Batches):
 
   def _opened(self, order: Order, epochs: int, place: Optional[tuple[int, int]], cursor: Optional[str] = None) -> Handle:
     self._options.cursor, self._options.epochs = None if cursor is None else c_text(cursor, "cursor"), epochs
-    handle: Handle = made(end_loader, library.loader_open, self._dataset._handle, order._handle, self._options)
+    handle: Handle = made(library.loader_release, library.loader_open, self._dataset._handle, order._handle, self._options)
     if place and place != (0, 0):
       call(library.loader_seek, handle, *place)
     return handle
@@ -183,13 +185,24 @@ class Loader(Batches):
     self._handle = handle
 
 
-def _refusal(refused: OptionError, text: Optional[str], dataset: Dataset, order: Order) -> Exception:
-  """A CursorError where it is the cursor that does not fit."""
-  if text is None or "resume from this cursor" not in str(refused):
+def cursor_at(dataset: Dataset, order: Order, **options: Any) -> str:
+  """The cursor at the beginning, or where `place` or `cursor` is, which the library judges: by a small loader."""
+  place: Optional[tuple[int, int]] = options.pop("place", None)
+  with Loader(dataset, order, threads=1, io_threads=1, prefetch_batches=1, map_shards=False, **options) as small:
+    if place is not None:
+      small.seek(*place)
+    return small.cursor
+
+
+def _why_refused(refused: OptionError, text: Optional[str], dataset: Dataset, order: Order) -> Exception:
+  """A CursorError where it is the cursor that does not fit: the library opens the loader without it."""
+  if text is None:
     return refused
-  saved = _resume.read(text)
   try:
-    _resume.check_dataset(saved, dataset.identity.partition(":")[2])
-  except Error as error:
+    saved, own = _resume.read(text), cursor_at(dataset, order)
+    _resume.check_dataset(saved, _resume.read(own).dataset)
+  except CursorError as error:
     return error
-  return _resume.as_cursor_error(refused, saved, order)
+  except Error:
+    return refused
+  return _resume.of_refused(refused, saved, own, order)

@@ -6,9 +6,10 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Sequence
 
 from . import _c
+from ._errors import OptionError
 from ._library import call, library, made
 from ._memory import ids_of, import_numpy
-from ._options import choice, whole
+from ._options import choice, real, whole
 
 if TYPE_CHECKING:
   import numpy.typing
@@ -39,6 +40,7 @@ class Order:
   def __init__(self, samples: int, global_batch: int, *, mode: str = "shuffle", seed: int = 0, tail: str = "drop",
                block_samples: int = 256, window_blocks: int = 64, subset: Any = None,
                mixture: Sequence[tuple[int, int, float]] = (), epoch_samples: int = 0) -> None:
+    mixture = list(mixture)
     self._given: dict[str, Any] = {
         "samples": samples, "global_batch": global_batch, "mode": mode, "seed": seed, "tail": tail, "block_samples": block_samples,
         "window_blocks": window_blocks, "subset": subset, "mixture": mixture, "epoch_samples": epoch_samples}
@@ -54,7 +56,7 @@ class Order:
     if subset is not None:
       address, options.subset_count, self._given["subset"] = ids_of(subset, "subset")
       options.subset = address
-    parts = [_c.mixture_part(whole(first, "first_id"), whole(count, "samples"), weight) for first, count, weight in mixture]
+    parts = [_part(part) for part in mixture]
     if parts:
       options.mixture, options.mixture_count = (_c.mixture_part * len(parts))(*parts), len(parts)
     self._handle = made(library.order_release, library.order_make, whole(samples, "samples"), options)
@@ -81,7 +83,11 @@ class Order:
 
   def ids(self, epoch: int, step: int) -> numpy.typing.NDArray[numpy.uint64]:
     """The samples of a global batch, uint64 [global_batch]; PADDING_ID where there is none. Rank r of n has the r-th of n equal
-    parts. Raises OutOfRangeError for a step that an epoch does not have."""
+    parts. Raises OutOfRangeError for a step that an epoch does not have.
+
+    >>> shardpack.Order(samples=60, global_batch=8, mode='sequential').ids(epoch=0, step=1)
+    array([ 8,  9, 10, 11, 12, 13, 14, 15], dtype=uint64)
+    """
     ids: numpy.typing.NDArray[numpy.uint64] = self._slots(epoch, step, 0, self._global_batch)
     return ids
 
@@ -100,8 +106,20 @@ class Order:
     return ids[seen - first * self._global_batch:self.samples - first * self._global_batch]
 
   def explain(self) -> str:
-    """One line with exactly what determines the order: equal lines, equal ids."""
+    """One line with exactly what determines the order: equal lines, equal ids.
+
+    >>> shardpack.Order(samples=60, global_batch=8, seed=7).explain()
+    'shardpack-order-1 mode=shuffle seed=7 samples=60 global_batch=8 tail=drop epoch_samples=0 steps=7'
+    """
     return str(library.order_explain(self._handle).decode())
 
   def __repr__(self) -> str:
     return f"<Order {self.explain()}>"
+
+
+def _part(part: Sequence[Any]) -> Any:
+  try:
+    first, samples, weight = part
+  except (TypeError, ValueError):
+    raise OptionError(f"mixture must have (first_id, samples, weight) of each part, not {part!r}") from None
+  return _c.mixture_part(whole(first, "first_id"), whole(samples, "samples"), real(weight, "weight"))

@@ -1,19 +1,21 @@
 """PATH.parts, where Writers leave their samples: what Python keeps there beside the files of api/writing/parts_folder.h.
 
   options.json    the arguments of the finish, and the number of workers
+  labels.json     whether labels are numbers or names, with the first one
   w00003.ended    worker 3 has given all its samples; it is gone while a Writer of this worker is open again
 
-The library removes both with the parts, once these are published.
+The library removes them with the parts, once these are published.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from typing import Any, Callable
 
 from ._errors import DataLossError, OptionError, StateError
 
-_OPTIONS, _ENDED, _PUBLISHED = b"options.json", b".ended", b"published"
+_OPTIONS, _LABELS, _ENDED, _PUBLISHED = b"options.json", b"labels.json", b".ended", b"published"
 _is_part = re.compile(rb"w\d{5,}-\d{6,}\.json").fullmatch
 _of_worker = re.compile(rb"w(\d{5,})(\.lock|\.ended|-\d{6,}\.json)").fullmatch
 
@@ -29,10 +31,8 @@ def there_are_some(path: bytes) -> bool:
 
 def options(path: bytes) -> tuple[list[bytes], int] | None:
   """The arguments of the finish, and the number of workers, 0 for a Writer alone; None: no Writer has been there."""
-  import json  # pylint: disable=import-outside-toplevel
   try:
-    with open(os.path.join(folder(path), _OPTIONS), "rb") as file:
-      found = json.load(file)
+    found = _read(path, _OPTIONS)
     return [word.encode("utf-8", "surrogateescape") for word in found["arguments"]], int(found["workers"])
   except FileNotFoundError:
     return None
@@ -42,21 +42,51 @@ def options(path: bytes) -> tuple[list[bytes], int] | None:
 
 def agree(path: bytes, words: list[bytes], workers: int) -> None:
   """Writes them down for the finish, as `options` returns them. Writers of several processes have the same."""
+  def agrees() -> bool:
+    check_agreed(path, words, workers)
+    return True
+  content = {"arguments": [word.decode("utf-8", "surrogateescape") for word in words], "workers": workers}
+  _agree(path, _OPTIONS, content, agrees)
+
+
+def agreed_labels(path: bytes, is_number: bool, label: bytes) -> tuple[bool, bytes]:
+  """Writes down whether labels are numbers, with the first one, unless another Writer has, and returns what is written there."""
+  content = {"number": is_number, "first": label.decode("utf-8", "surrogateescape")}
+  _agree(path, _LABELS, content, lambda: (_labels(path) or (is_number,))[0] == is_number)
+  return _labels(path) or (is_number, label)
+
+
+def _labels(path: bytes) -> tuple[bool, bytes] | None:
+  try:
+    found = _read(path, _LABELS)
+    return bool(found["number"]), found["first"].encode("utf-8", "surrogateescape")
+  except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):  # what is damaged is written again
+    return None
+
+
+def _agree(path: bytes, file: bytes, content: dict[str, Any], may_replace: Callable[[], bool]) -> None:
+  """Writes a file that all Writers have in common, of which the first one stays unless it may be replaced."""
   import json  # pylint: disable=import-outside-toplevel
-  name = os.path.join(folder(path), _OPTIONS)
+  name = os.path.join(folder(path), file)
   own = name + b"." + os.urandom(8).hex().encode()  # of this Writer alone, wherever others run
-  with open(own, "x", encoding="ascii") as file:
-    json.dump({"arguments": [word.decode("utf-8", "surrogateescape") for word in words], "workers": workers}, file)
+  with open(own, "x", encoding="ascii") as opened:
+    json.dump(content, opened)
   try:
     os.link(own, name)  # unless another one was first
   except OSError:
-    check_agreed(path, words, workers)
-    os.replace(own, name)
+    if may_replace():
+      os.replace(own, name)
   finally:
     try:
       os.unlink(own)
     except FileNotFoundError:
       pass
+
+
+def _read(path: bytes, name: bytes) -> Any:
+  import json  # pylint: disable=import-outside-toplevel
+  with open(os.path.join(folder(path), name), "rb") as file:
+    return json.load(file)
 
 
 def check_agreed(path: bytes, words: list[bytes], workers: int) -> None:

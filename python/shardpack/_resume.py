@@ -23,6 +23,7 @@ class Saved(NamedTuple):
 
   cursor: str
   dataset: str  # identity, in hex
+  digest: str  # of the order, in hex
   augment: Optional[str]  # the digest of the augmentation, in hex
   augmentation: Optional[str]  # its text; None for a bare cursor
   epoch: int
@@ -74,7 +75,7 @@ def read(content: Any) -> Saved:
       raise OptionError("rest of the state is not a dict with order and seen")
     before, seen = rest["order"], rest["seen"]
   order, augmentation = content.get("order"), content.get("augmentation")
-  return Saved(text, match[1], match[3], None if augmentation is None else str(augmentation), int(match[4]), int(match[5]), None if order is None else str(order), before, seen)
+  return Saved(text, match[1], match[2], match[3], None if augmentation is None else str(augmentation), int(match[4]), int(match[5]), None if order is None else str(order), before, seen)
 
 
 def check_dataset(saved: Saved, identity: str) -> None:
@@ -146,12 +147,13 @@ def error(differences: list[tuple[str, str, str]], advice: str = "") -> CursorEr
   return made
 
 
-def as_cursor_error(refused: OptionError, saved: Saved, order: Order) -> CursorError:
-  """What the library refuses: damage of the text, or another order whose line is not known."""
+def of_refused(refused: OptionError, saved: Saved, own: str, order: Order) -> CursorError:
+  """What the library refuses: another order whose line is not known, another augmentation, a step that there is not. own: the cursor
+  of a loader in this order."""
   made = CursorError(*refused.args)
   made.__dict__.update(refused.__dict__)
-  if "another order" in str(refused):
-    made.differences = (("order", saved.order or "digest " + saved.cursor.split(":")[3], order.explain()),)
+  if saved.digest != read(own).digest:
+    made.differences = (("order", saved.order or "digest " + saved.digest, order.explain()),)
   return made
 
 

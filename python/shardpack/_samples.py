@@ -162,8 +162,8 @@ class EncodedBatch:
 
   @property
   def images(self) -> List[Optional[_Bytes]]:
-    """bytes("image")."""
-    return self.bytes("image")
+    """bytes("image"), also where no sample has an image."""
+    return self.bytes("image") if "image" in self._block[1] else [None] * len(self)
 
   @property
   def labels(self) -> Any:

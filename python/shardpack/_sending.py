@@ -11,7 +11,8 @@ from . import _c
 from ._aside import Aside
 from ._errors import ExistsError, OptionError
 from ._library import Handle, call, library
-from ._text import decoded, encoded
+from ._options import c_text, names
+from ._text import decoded
 
 _NONE = (1 << 64) - 1  # the length of what a sample does not have
 _FIRST_FIELD = 3  # the values of a sample are key, label, image and the fields
@@ -61,7 +62,7 @@ class Sending:
     values = b"".join(value for value in self.values if value is not None)
     samples = _c.samples(ctypes.sizeof(_c.samples))
     samples.count = len(lengths) // (_FIRST_FIELD + len(self._names))
-    samples.fields = (ctypes.c_char_p * len(self._names))(*map(encoded, self._names))
+    samples.fields = names(self._names, "fields")
     samples.field_count = len(self._names)
     samples.bytes, samples.byte_count = ctypes.cast(ctypes.c_char_p(values), ctypes.c_void_p), len(values)
     samples.lengths = lengths.buffer_info()[0]
@@ -92,5 +93,5 @@ def add_one(handle: Handle, key: bytes, label: bytes | None, image: bytes, field
   named = {"image": image, **fields}
   given = (_c.field * len(named))()
   for field, (each, value) in zip(given, named.items()):
-    field.name, field.data, field.bytes = encoded(each), ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p), len(value)
+    field.name, field.data, field.bytes = c_text(each, "the name of a field"), ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p), len(value)
   call(library.writer_add, handle, key, len(key), label or None, given, len(named))

@@ -39,11 +39,11 @@ def text(source: Source) -> str:
 
 
 def opened(source: str, identity: str) -> Dataset:
-  """The dataset, which must still be the one that it was."""
+  """The dataset, which must still be the one that it was. identity: its beginning is enough."""
   import json  # pylint: disable=import-outside-toplevel
   parts = json.loads(source)
   dataset = _open(parts)
-  if dataset.identity != identity:
+  if not dataset.identity.startswith(identity):
     raise OptionError(f"{describe(parts)} is not what it was when this was pickled: then it was {identity}, and now it is "
                       f"{dataset.identity}")
   return dataset

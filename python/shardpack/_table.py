@@ -48,6 +48,15 @@ class Table:
   def __contains__(self, name: object) -> bool:
     return name in _MAKERS
 
+  def get(self, name: str, default: Any = None) -> Any:
+    """A column; `default` if there is none of this name.
+
+    >>> table = shardpack.Dataset("shards").table()
+    >>> len(table.get("label")), table.get("colour")
+    (60, None)
+    """
+    return self[name] if name in self else default
+
   # Not a Mapping: Polars would take that column by column, and leave Arrow's stream aside.
   def keys(self) -> KeysView[str]:
     """The names of the columns."""

@@ -19,11 +19,10 @@ from ._encode import ENCODINGS, encoded
 from ._errors import ExistsError, NotFoundError, OptionError, PackError, StateError, nearest
 from ._jobs import Job
 from ._library import Handle, call, library, made
-from ._options import whole
+from ._options import c_text, whole
 from ._progress import Shown
 from ._report import Report
 from ._sending import Sending, add_one
-from ._text import encoded as utf8
 
 _BATCH_BYTES = 8 << 20  # that are given to the library at once
 _BATCH_VALUES = 1 << 16
@@ -111,7 +110,7 @@ class Writer:
     self._seen: set[int] = set()  # hashes of the keys that were added
     self._shapes: set[tuple[Any, ...]] = set()  # of samples that the library has accepted
     self._labels: dict[str | int, bytes] = {}
-    self._kinds: dict[bool, bytes] = {}  # whether a label is a number: the first of each kind
+    self._numbers: tuple[bool, bytes] | None = None  # whether labels are numbers, and one of them
     self._added = self._unsafe = self._flushed = 0  # samples; bytes since the last flush, of which there were so many
     self._refused: list[tuple[str, OptionError | ExistsError]] = []  # samples of batches, by their keys as shown
     self._sending: Sending | None = None
@@ -255,10 +254,22 @@ class Writer:
 
   def _label(self, label: str | int) -> bytes:
     text = given.label(label)
-    given.one_kind(self._kinds, text, not isinstance(label, (str, bytes)))
+    number = given.is_number(label, text)
+    if number is not None and (self._numbers is None or self._numbers[0] != number):
+      self._agree_on_labels(number, text)
     if type(label) in _CACHED:
       self._labels[label] = text
     return text
+
+  def _agree_on_labels(self, number: bool, text: bytes, again: bool = False) -> None:
+    """With those of this Writer, of other workers and of earlier runs."""
+    first, where = self._numbers, ""
+    if first is None or again:
+      first = _parts.agreed_labels(self._path, number, text)
+      where = f"; the samples in {self._parts()}, of other workers or an earlier run, count too"
+    if first[0] != number:
+      raise given.mixed_kinds(*((text, first[1]) if number else (first[1], text)), where)
+    self._numbers = first
 
   def _image(self, image: Any, key: bytes, encode: str | None, quality: int | None) -> bytes:
     if image is None:
@@ -283,7 +294,7 @@ class Writer:
         raise OptionError(f"sample {given.shown(key)} lacks the field '{name}'; {name}=None says that it has none")
     found = {}
     for name, value in fields.items():
-      utf8(name, "the name of a field")
+      c_text(name, "the name of a field")
       if type(value) is bytes:
         found[name] = value
       elif value is not None:
@@ -354,7 +365,14 @@ class Writer:
     """Makes safe what was added: it is on disk, and was read again and compared with its hashes.
 
     OptionError names all samples that were refused since the last flush and not by `add`, which knows the rules of the formats for
-    most samples alone. They are left out, and `len` does not count them; the others are safe. The end of the writer flushes too."""
+    most samples alone. They are left out, and `len` does not count them; the others are safe. The end of the writer flushes too.
+
+    >>> with shardpack.Writer("flushed") as writer:
+    ...   writer.add("a", shardpack.Dataset("shards")[0].image)
+    ...   writer.flush()
+    ...   "a" in writer, "b" in writer
+    (True, False)
+    """
     self._send()
     self._settle()
     self._unsafe = 0
@@ -367,7 +385,7 @@ class Writer:
     can be added afterwards. StateError if another worker has not ended, or has never been. If it fails, or is interrupted, the
     samples are kept: `shardpack.finish(path)`, or another Writer, goes on."""
     self.flush()
-    _parts.end(self._path, self._worker)
+    self._end()
     try:
       _parts.check_ended(self._path, self._workers)
       return self._publish(self._progress if progress is None else progress)
@@ -393,8 +411,14 @@ class Writer:
     or the next Writer."""
     if self._handle is not None:
       self.flush()
-      _parts.end(self._path, self._worker)
+      self._end()
       self._let_go()
+
+  def _end(self) -> None:
+    """It has given all its samples."""
+    if self._numbers is not None:  # where links cannot be made, two workers may both have been first
+      self._agree_on_labels(*self._numbers, again=True)
+    _parts.end(self._path, self._worker)
 
   def _let_go(self) -> None:
     """Another writer can be this worker, even if something, such as an exception, still refers to this one."""
@@ -530,7 +554,11 @@ def _open(path: bytes, words: list[bytes], worker: int, workers: int) -> Handle:
   options.arguments = (ctypes.c_char_p * len(words))(*words)
   options.argument_count = len(words)
   options.worker, options.workers = worker, workers
-  return made(library.writer_release, library.writer_open, path, ctypes.byref(options))
+  try:
+    return made(library.writer_release, library.writer_open, path, ctypes.byref(options))
+  except ExistsError as error:
+    error.args = (f"{error}: in Python overwrite=True",)
+    raise
 
 
 def _note(error: BaseException, note: str) -> None:

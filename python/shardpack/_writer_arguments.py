@@ -97,13 +97,14 @@ def shown(text: bytes) -> str:
   return decoded(text).encode("utf-8", "replace").decode()
 
 
-def one_kind(first: dict[bool, bytes], text: bytes, is_number: bool) -> None:
-  """Beside a name numbers would be names too, and numbered anew. `first`: of each kind, by whether it is a number, the first label."""
-  if not is_number and text.isdigit() and text == b"%d" % int(text):
-    return  # "7" goes with both
-  if is_number not in first:
-    if (not is_number) in first:
-      number, name = (text, first[False]) if is_number else (first[True], text)
-      raise OptionError(f"label must be a number in all samples or a name in all: {decoded(name)!r} is a name and {decoded(number)} a number, "
-                        "which would be a name too, and numbered in the order of their names")
-    first[is_number] = text
+def is_number(label_given: object, text: bytes) -> bool | None:
+  """Of what kind a label is; None: "7" goes with numbers and with names."""
+  if not isinstance(label_given, (str, bytes)):
+    return True
+  return None if text.isdigit() and text == b"%d" % int(text) else False
+
+
+def mixed_kinds(number: bytes, name: bytes, where: str) -> OptionError:
+  """Beside a name numbers would be names too, and numbered anew."""
+  return OptionError(f"label must be a number in all samples or a name in all: {decoded(name)!r} is a name and {decoded(number)} a number, "
+                     f"which would be a name too, and numbered in the order of their names{where}")

@@ -50,6 +50,8 @@ class PlanTest(unittest.TestCase):
     self.assertEqual(str(shardpack.Augment().trivial_augment_wide(p=0.5).auto_augment("svhn").erase(value="random")),
                      "augment/1 trivial_augment_wide(p=0.5) auto_augment(svhn) erase(value=random)")
     self.assertEqual(str(shardpack.Augment().color_jitter((0.5, 2))), "augment/1 color_jitter(b=0.5..2)")
+    self.assertEqual(str(shardpack.Augment().color_jitter(numpy.float32(0.5)).rand_augment(numpy.int64(3)).erase(numpy.float64(0.25))),
+                     "augment/1 color_jitter(b=0.5..1.5) rand_augment(n=3) erase(p=0.25)")
     self.assertEqual(str(shardpack.Augment().aug_mix().aug_mix(5, 2, 4, 0.5, all_ops=False, bilinear=False, fill=9, p=0.5)),
                      "augment/1 aug_mix aug_mix(severity=5, width=2, depth=4, alpha=0.5, all_ops=0, bilinear=0, fill=9, p=0.5)")
     for copied in (copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
@@ -214,6 +216,25 @@ class OwnOperationTest(unittest.TestCase):
       shardpack.Augment().batch(lambda pixels, identities: None)  # its name is not a word
 
 
+  def test_an_interrupt_of_a_function_loses_no_batch(self):
+    """It comes again, with pixels that the function has not changed."""
+    raised = []
+    def once(pixels, identities):
+      del identities
+      pixels += 1
+      if len(raised) < 2:
+        raised.append(1)
+        raise KeyboardInterrupt
+    loader, expected = load(augment=shardpack.Augment().batch(once)), next(load())
+    for _ in range(2):
+      with self.assertRaises(KeyboardInterrupt):
+        next(loader)
+      self.assertEqual((loader.epoch, loader.step), (0, 0))
+    first, second = next(loader), next(loader)
+    self.assertEqual((first.ids.tolist(), second.step), (expected.ids.tolist(), 1))
+    numpy.testing.assert_array_equal(first.pixels, expected.pixels + numpy.uint8(1))
+
+
 class LoaderTest(unittest.TestCase):
 
   def test_programs_make_the_pixels(self):
@@ -285,6 +306,8 @@ class LoaderTest(unittest.TestCase):
       load(mix=shardpack.Mix(mixup=1.0, classes=CLASSES, group=3))
     with self.assertRaises(shardpack.OptionError):
       shardpack.Mix(mixup=1.0, classes=CLASSES, p=0)
+    with self.assertRaisesRegex(shardpack.OptionError, "mixup must be a number, not 'a'"):
+      shardpack.Mix(mixup="a", classes=CLASSES)
     mix = shardpack.Mix(cutmix=1.0, classes=CLASSES, smoothing=0.1)
     self.assertEqual(repr(pickle.loads(pickle.dumps(mix))), repr(mix))
 

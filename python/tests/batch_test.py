@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -273,6 +274,23 @@ class DlpackTest(unittest.TestCase):
   def test_what_is_cut_off_is_not_exported(self):
     batch = list(load(size=16, batch=20))[-1]
     self.assertEqual(numpy.from_dlpack(batch).shape, (4, 16, 16, 3))
+
+
+class WithoutNumpyTest(unittest.TestCase):
+
+  def test_lists_need_none(self):
+    program = """
+import json, sys
+sys.modules["numpy"] = None
+import shardpack
+batch = next(shardpack.load(sys.argv[1], batch=30, shuffle=False, fields=["json"], pad_last=True))
+print(json.dumps([batch.text("json"), batch.json(), batch.keys]))
+"""
+    ran = subprocess.run([sys.executable, "-c", program, SHARDS], capture_output=True, text=True, check=False)
+    self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+    batch = next(shardpack.load(SHARDS, batch=30, shuffle=False, fields=["json"], pad_last=True))
+    self.assertEqual(json.loads(ran.stdout), [batch.text("json"), batch.json(), batch.keys])
+    self.assertEqual((batch.keys[COUNT - 1] is None, batch.keys[COUNT:]), (False, [None] * (30 - COUNT)))
 
 
 if __name__ == "__main__":

@@ -40,6 +40,11 @@ def setUpModule():
 
 class ColumnsTest(unittest.TestCase):
 
+  def test_a_table_has_get(self):
+    table = shardpack.Dataset(WORK / "one").table()
+    self.assertIs(table.get("label"), table["label"])
+    self.assertEqual((table.get("lable"), table.get("lable", 3)), (None, 3))
+
   def datasets(self):
     many = shardpack.Dataset(WORK / "many")
     yield shardpack.Dataset(WORK / "one")
@@ -47,6 +52,24 @@ class ColumnsTest(unittest.TestCase):
     yield many[5:50:3]
     yield shardpack.Dataset(WORK / "shards").split("val")[[7, 7, 2]]
     yield many[[]]
+
+  def test_an_index_that_vanishes_is_an_error(self):
+    """It is no field that samples lack, and no key that is not there."""
+    key = shardpack.Dataset(WORK / "shards")[55].key
+    for name, look in (("labels", lambda each: each.labels), ("sizes", lambda each: each.sizes), ("hashes", lambda each: each.hashes),
+                       ("widths", lambda each: each.widths), ("keys", lambda each: each.keys), ("of val", lambda each: each.split("val").labels),
+                       ("where", lambda each: each.where(label="cat")), ("table", lambda each: each.table()["size"]),
+                       ("stream", lambda each: each.table().__arrow_c_stream__()), ("balanced", lambda each: shardpack.load(each, batch=4, weights="balanced")),
+                       ("get", lambda each: each.get(key)), ("in", lambda each: key in each), ("find_key", lambda each: each.find_key(key))):
+      with self.subTest(name):
+        lacking = pathlib.Path(tempfile.mkdtemp(dir=WORK)) / "lacking"
+        shutil.copytree(WORK / "shards", lacking)
+        dataset = shardpack.Dataset(lacking)
+        index, = lacking.glob("val*.pidx")
+        index.unlink()
+        with self.assertRaises(shardpack.Error) as raised:
+          look(dataset)
+        self.assertEqual(raised.exception.path, str(index))
 
   def test_they_are_the_samples(self):
     for dataset in self.datasets():

@@ -258,7 +258,12 @@ assert batch.keys == ["\\xe9"] and bytes(batch.bytes(0, "f\\xfcr")) == b"x"
       batch.to("numpie")
     with self.assertRaises(TypeError):
       shardpack.collate([(b"image", 3)])
-    self.assertEqual(len(shardpack.collate(self.dataset.__getitems__([]))), 0)
+    for nothing in (self.dataset.__getitems__([]), []):
+      none, labels = shardpack.collate(nothing).to("numpy")
+      self.assertEqual((none, labels.tolist()), ([], []))
+    lacking = shardpack.Sample(self.dataset, 0, 3, {"txt": b"x"}, None, None)
+    none, labels = shardpack.collate([lacking, lacking]).to("numpy")
+    self.assertEqual((none, labels.tolist()), ([None, None], [3, 3]))
     # What is kept is not the library's.
     del samples, given
     self.assertEqual(images[0], self.dataset[5].image)

@@ -130,9 +130,16 @@ class Examples(unittest.TestCase):
     found = [test for test in found if test.name == "shardpack"]
     for module in engine_modules() if not ADAPTERS else ():
       found += finder.find(module, module.__name__, module=module)
-    for name, item, module in public_objects():
-      if described(item):
+    classes = set()
+    for name, item, _ in public_objects():
+      if inspect.isfunction(item):
         found += finder.find(item, name, module=sys.modules[item.__module__], extraglobs={"shardpack": shardpack})
+      # With what they inherit, which the finder leaves out.
+      for home in inspect.getmro(item) if inspect.isclass(item) else ():
+        if home.__module__.startswith("shardpack") and home not in classes:
+          classes.add(home)
+          found += finder.find(home, name if home is item else f"shardpack.{home.__name__}", module=sys.modules[home.__module__],
+                               extraglobs={"shardpack": shardpack})
     for test in found:
       if not test.examples:
         continue

@@ -215,10 +215,13 @@ class OptionsTest(unittest.TestCase):
                      ({"classes": -1}, "classes")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Labels(**how)
+    with self.assertRaisesRegex(shardpack.OptionError, "bits must be a whole number, not 8.0"):
+      shardpack.Labels(bits=8.0)
     with self.assertRaisesRegex(shardpack.OptionError, "overlap"):
       shardpack.CocoLabels(overlap="first")
     for how, why in (({"format": "cxcywh"}, "format"), ({"pairs": [(1, 2)]}, "pairs name 2 keypoints, but there are 0"), ({"keypoints": 3, "pairs": [1]}, "two keypoints"),
-                     ({"box_from": "mask"}, "box_from"), ({"polygons": 2}, "polygons")):
+                     ({"box_from": "mask"}, "box_from"), ({"polygons": 2}, "polygons"), ({"min_visible": "x"}, "min_visible must be a number"),
+                     ({"keypoints": 1.5}, "keypoints")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Coco(**how)
     for fields, why in (({"mask.png": "bilinear"}, "'labels', 'coco'"), ({"json": ["coco", "coco"]}, "has the objects already"), ({"mask.png": 7}, ", not 7"), ({"msak.png": "labels"}, "msak.png"),
@@ -233,6 +236,7 @@ class OptionsTest(unittest.TestCase):
   def test_what_they_are_printed_as(self):
     self.assertEqual(repr(shardpack.Labels(bits=16, ignore=0)), "Labels(ignore=0, bits=16)")
     self.assertEqual(repr(shardpack.Coco()), "Coco()")
+    self.assertEqual(repr(shardpack.Coco(keypoints=numpy.int64(3), pairs=(pair for pair in [(1, 2)]))), "Coco(keypoints=3, pairs=((1, 2),))")
 
   def test_an_ignored_zero(self):
     batch = next(load(decode_fields={"mask.png": shardpack.Labels(ignore=0, classes=16)}))

@@ -15,6 +15,7 @@ os.environ.update(HF_HOME=str(WORK / "hf"), HF_DATASETS_OFFLINE="1", HF_DATASETS
 # pylint: disable=wrong-import-position
 import datasets
 import example_shards
+import fsspec
 import numpy
 import PIL.Image
 import shardpack
@@ -49,8 +50,32 @@ class ToDatasetTest(unittest.TestCase):
 
   def test_images_are_not_copied(self):
     rows = hf.to_dataset(self.dataset)
-    self.assertLess(rows.data.nbytes, 60 * 64)
-    self.assertEqual(rows.data.column("image").to_pylist()[3], {"bytes": None, "path": None, "id": 3})
+    self.assertLess(rows.data.nbytes, 60 * 250)
+    row = rows.data.column("image").to_pylist()[3]
+    self.assertEqual((row["bytes"], row["id"], row["path"][:14]), (None, 3, "shardpack://3/"))
+
+  def test_a_plain_image_reads_them_too(self):
+    """A cast loses the numbers of the samples."""
+    val = self.dataset.split("val")
+    rows = hf.to_dataset(val)
+    self.same(rows.cast_column("image", datasets.Image()), val)
+    cast = rows.cast_column("image", datasets.Image(decode=False))
+    with fsspec.open(cast[3]["image"]["path"]) as file:
+      self.assertEqual((cast[3]["image"]["bytes"], file.read()), (None, val[3].image))
+    self.assertEqual(fsspec.url_to_fs("shardpack://")[0].size(cast[3]["image"]["path"]), len(val[3].image))
+    self.same(pickle.loads(pickle.dumps(rows.cast_column("image", datasets.Image()))), val)
+    rows.cast_column("image", datasets.Image()).save_to_disk(WORK / "plain")
+    self.same(datasets.load_from_disk(WORK / "plain"), val)
+    hf.write(cast, WORK / "written", key="key")
+    self.assertEqual(shardpack.Dataset(WORK / "written").get(val[3].key).image, val[3].image)
+    for wrong in ("shardpack://3", "shardpack://x/xxh3:/W10", "shardpack://1/xxh3:/!"):
+      with self.assertRaisesRegex(FileNotFoundError, "is not a sample"):
+        fsspec.open(wrong).open()
+    with self.assertRaises(shardpack.UnsupportedError):
+      fsspec.open(cast[3]["image"]["path"], "wb").open()
+    other = cast[3]["image"]["path"].replace("xxh3:", "xxh3:0")
+    with self.assertRaisesRegex(shardpack.OptionError, "is not what it was"):
+      fsspec.open(other).open()
 
   def test_what_datasets_does_with_rows(self):
     rows = hf.to_dataset(self.dataset, fields=["txt", "json"])
@@ -75,7 +100,8 @@ class ToDatasetTest(unittest.TestCase):
     rows.save_to_disk(WORK / "saved")
     self.same(datasets.load_from_disk(WORK / "saved"), self.dataset)
     # Those have the bytes.
-    self.assertEqual(datasets.load_from_disk(WORK / "saved").data.column("image").to_pylist()[3]["bytes"], self.dataset[3].image)
+    self.assertEqual(datasets.load_from_disk(WORK / "saved").data.column("image").to_pylist()[3],
+                     {"bytes": self.dataset[3].image, "path": None, "id": 3})
     plain = hf.to_dataset(self.dataset, fields=["txt"], lazy=False)
     self.assertEqual(type(plain.features["image"]), datasets.Image)
     self.same(plain, self.dataset)
@@ -177,6 +203,22 @@ class WriteTest(unittest.TestCase):
     self.assertEqual((sample.label, sorted(sample.fields)), (-1, ["image", "note"]))
     hf.write(self.rows(self=["me"]), WORK / "named_self")
     self.assertEqual(shardpack.Dataset(WORK / "named_self")[0].text("self"), "me")
+
+  def test_columns_that_json_cannot_hold(self):
+    """They are refused before anything is written."""
+    times = datasets.Value("timestamp[s]")
+    for feature in (times, datasets.Value("date32"), datasets.Value("decimal128(5,2)"), datasets.List(datasets.Value("binary")),
+                    {"at": datasets.List(times)}, datasets.Image()):
+      rows = self.rows(n=[1, 2]).add_column("odd", [None, None]).cast_column("odd", feature)
+      with self.subTest(feature), self.assertRaisesRegex(shardpack.OptionError, "^the column 'odd' has .*, of which JSON has no form"):
+        hf.write(rows, WORK / "refused_column")
+      self.assertFalse((WORK / "refused_column.parts").exists())
+    for name, values in (("nan", [0.5, float("nan")]), ("inf", [[0.5], [1.0, float("inf")]])):
+      with self.assertRaisesRegex(shardpack.OptionError, "^the column 'odd' of row 1 cannot be written as JSON"):
+        hf.write(self.rows(odd=values), WORK / name)
+    hf.write(self.rows(odd=[[1, 2], None], raw=[b"\xff", b""], deep=[{"a": [True]}, {"a": []}]), WORK / "held")
+    first, second = (shardpack.Dataset(WORK / "held").get(f"{n:06d}") for n in range(2))
+    self.assertEqual((first.json("odd"), first["raw"], first.json("deep"), "odd" in second.fields), ([1, 2], b"\xff", {"a": [True]}, False))
 
   def test_labels_that_are_numbers(self):
     labels = [*range(12), -1, None]

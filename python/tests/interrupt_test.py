@@ -107,7 +107,7 @@ print([batch.step for batch in all])
     os.close(until)
     self.assertEqual((run.returncode, out), (0, f"{list(range(10))}\n"), errors)
 
-  def test_a_loader_whose_read_hangs_is_closed_and_the_interpreter_ends(self):
+  def test_a_loader_whose_read_hangs_is_let_go_and_the_interpreter_ends(self):
     for made in ("loader()", "loader(decode=shardpack.Decode(8, 8))"):
       with self.subTest(made):
         run, folder = self.start(f"""
@@ -120,8 +120,7 @@ print("closed", flush=True)
 """)
         self.interrupt(run, folder)
         out, errors = self.end(run)
-        self.assertEqual((run.returncode, out), (0, "closed\n"), errors)
-        self.assertIn("a read does not end", errors)
+        self.assertEqual((run.returncode, out, errors), (0, "closed\n", ""))
 
   def test_a_device_loader_whose_memory_is_held_is_interrupted(self):
     run, _ = self.start("""

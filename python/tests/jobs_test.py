@@ -1,17 +1,22 @@
 """Jobs: keywords become flags, reports and errors come back, progress comes in the caller's thread, and what stops a job lets it go on."""
 
 import asyncio
+import fractions
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
 
+import numpy
 import shardpack
+from shardpack import _c, _library
 from writing import WORK, image
 
 IMAGES = WORK / "images"
@@ -126,8 +131,14 @@ class JobsTest(unittest.TestCase):
       again = shardpack.convert(self.out, self.out + "-again", format="tfrecord", report=given)
       self.assertEqual((again.ok, again.as_dict["report"]["out"], again.as_dict["report"]["bytes"]), (True, name, os.path.getsize(name)))
     self.assertNotIn("report", shardpack.convert(self.out, self.out + "-again", format="tfrecord", report=False).as_dict)
-    with self.assertRaisesRegex(shardpack.PackError, "does not exist"):
-      shardpack.stats("/nowhere")
+    damaged = pathlib.Path(self.out + "-damaged")
+    shutil.copytree(self.out, damaged)
+    (damaged / "manifest.json").write_text("{")
+    for look in (shardpack.stats, lambda path: shardpack.diff(path, self.out), shardpack.dups, lambda path: shardpack.report(path, self.out + ".html")):
+      for path, exit_code, pattern in (("/nowhere", 2, "does not exist"), (damaged, 4, "malformed JSON")):
+        with self.assertRaisesRegex(shardpack.PackError, pattern) as caught:
+          look(path)
+        self.assertEqual(caught.exception.exit_code, exit_code)
     with self.assertRaisesRegex(TypeError, "has no flag 'nearby'"):
       shardpack.dups(self.out, nearby=True)
 
@@ -162,6 +173,8 @@ class JobsTest(unittest.TestCase):
                                    "--size=3x4", "--ext=jpg,png", "--sha256", "--", "-src", "b"))
     with self.assertRaises(shardpack.PackError):
       job.wait()
+    numbers = {"a": numpy.float64(0.8), "b": numpy.float32(0.1), "c": fractions.Fraction(1, 4), "d": numpy.int64(1), "e": 0.2}
+    self.assertEqual(shardpack.Job("build", split=numbers).command[2], "--split=a=0.8,b=0.1,c=0.25,d=1,e=0.2")
     self.assertEqual(shardpack.Job("repair", self.out, from_=["a", "b"]).command[2:4], ("--from=a", "--from=b"))
 
   def test_keywords_are_the_flags_of_the_program(self):
@@ -231,6 +244,28 @@ class JobsTest(unittest.TestCase):
     self.assertIsNone(job.poll())
     self.assertEqual(job.result().samples, 200)
     self.assertEqual(job.wait().samples, 200)
+
+  def test_poll_answers_signals(self):
+    job, waits = shardpack.Job("build", IMAGES, out=self.out, **SLOW), []
+    while job._handle is None:  # pylint: disable=protected-access
+      job.poll(0.05)
+
+    def hangs(_handle, wait_ms, _news, _error):
+      waits.append(wait_ms)
+      if len(waits) > 3:
+        os.kill(os.getpid(), signal.SIGUSR1)
+      return _c.WAIT
+
+    def interrupt(*_):
+      raise InterruptedError("a signal's")
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    hangs.__name__ = "shardpack_job_poll"
+    with unittest.mock.patch.object(_library.library, "job_poll", hangs), self.assertRaisesRegex(InterruptedError, "a signal's"):
+      job.poll(1e9)
+    signal.signal(signal.SIGUSR1, before)
+    self.assertEqual(waits, [_library.WAIT_MS] * 4)
+    self.assertEqual(job.wait().samples, 300)
 
   def test_a_job_is_cancelled(self):
     job = shardpack.Job("build", IMAGES, out=self.out, **SLOW)

@@ -430,17 +430,29 @@ for each in loaders[:3]:
     for right in (numpy.flatnonzero(mask), range(20, 40), numpy.arange(20, 40, dtype=numpy.int8), list(range(20, 40))):
       self.assertEqual(shardpack.Order(COUNT, 4, subset=right, mode="sequential").ids(0, 1).tolist(), [24, 25, 26, 27])
 
+  def test_a_mixture_can_be_any_row(self):
+    parts = [(0, 30, 1.0), (30, 30, 2.0)]
+    order = shardpack.Order(COUNT, 4, mixture=parts, epoch_samples=COUNT)
+    other = shardpack.Order(COUNT, 4, mixture=iter(parts), epoch_samples=COUNT)
+    self.assertEqual(other._with(global_batch=6).explain(), order._with(global_batch=6).explain())
+    for wrong, what in (([(0, 30)], "first_id, samples, weight"), ([3], "first_id, samples, weight"), ([(0, 30, "1")], "weight must be a number")):
+      with self.assertRaisesRegex(shardpack.OptionError, what):
+        shardpack.Order(COUNT, 4, mixture=wrong, epoch_samples=COUNT)
+
   def test_options_without_effect(self):
     decode, order = shardpack.Decode, shardpack.Order(COUNT, 4)
     half = (.5, .5, .5)
     host = shardpack.Loader(self.dataset, order, decode=decode(8, 8), device=shardpack.Device("cpu"))
+    resident = lambda decode=None, **others: shardpack.ResidentLoader(self.dataset, order, shardpack.Device("cpu"), 8, 8, decode=decode, **others)
     for wrong in (lambda: decode(8, 8, mean=half), lambda: decode(8, 8, std=half), lambda: decode(8, 8, dtype="float32", std=(0, 0, 0)),
                   lambda: decode(8, 8, dtype="float32", std=(1, 1e-60, 1)), lambda: decode(8, 8, dtype="float32", mean=(float("nan"),) * 3),
                   lambda: decode(8, 8, crop="resize", scale=(.5, 1)), lambda: decode(8, 8, crop="center", ratio=(1, 1)),
                   lambda: decode(8, 8, shortest_side=300), lambda: decode(8, 8, fast="no"),
                   lambda: shardpack.Loader(self.dataset, order, verify="no"), lambda: shardpack.Order(9, 3, mode=["shuffle"]),
                   lambda: shardpack.DeviceLoader(host, mean=half), lambda: shardpack.DeviceLoader(host, width=9),
-                  lambda: shardpack.DeviceLoader(host, dtype="float32", std=(0, 1, 1)),
+                  lambda: shardpack.DeviceLoader(host, dtype="float32", std=(0, 1, 1)), lambda: shardpack.DeviceLoader(host, layout="nchw"),
+                  lambda: resident(decode(8, 8, fast=True)), lambda: resident(decode(8, 8, dtype="float32")),
+                  lambda: resident(decode(8, 8, layout="nchw")), lambda: resident(threads=-5),
                   lambda: shardpack.ResidentLoader(self.dataset, order, shardpack.Device("cpu"), 8, 8, std=(0, 1, 1))):
       with self.assertRaises(shardpack.OptionError):
         wrong()
@@ -449,6 +461,7 @@ for each in loaders[:3]:
     self.assertNotIn("bfloat16", str(raised.exception))
     gray = next(loader(self.dataset, decode=decode(8, 8, channels=1, dtype="float32", mean=(.5,), std=[.5]))).pixels
     self.assertEqual(gray.shape, (4, 8, 8, 1))
+    self.assertEqual(next(resident(decode(8, 8, channels=1, filter="box"))).images.shape, (4, 1, 8, 8))
     # What none of these has taken.
     self.assertEqual(next(shardpack.DeviceLoader(host, dtype="float32", mean=half)).step, 0)
 
@@ -482,6 +495,17 @@ for each in loaders[:3]:
     del batch
     sys.setprofile(None)
     self.assertEqual(called, [])
+
+  def test_a_loader_ends_without_a_line_of_python(self):
+    order = shardpack.Order(COUNT, 4)
+    for make in (lambda: loader(self.dataset), self.on_cpu, lambda: shardpack.ResidentLoader(self.dataset, order, shardpack.Device("cpu"), 8, 8)):
+      batches, called = make(), []
+      next(batches)
+      gone = weakref.ref(batches)
+      sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+      del batches
+      sys.setprofile(None)
+      self.assertEqual((called, gone()), ([], None))
 
   def test_numbers_that_c_would_cut(self):
     for wrong in (dict(rank=-1), dict(world_size=0), dict(epochs=-1), dict(threads=1 << 31), dict(world_size=1 << 32), dict(memory_bytes=0)):

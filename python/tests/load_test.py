@@ -57,7 +57,7 @@ class ArgumentsTest(unittest.TestCase):
                           ({"memory": "1XB"}, "memory must be"), ({"memory": "1iB"}, "memory must be"), ({"memory": 0}, "memory must be"),
                           ({"shuffle": "yes"}, "shuffle must be"), ({"size": "64"}, "size must be"),
                           ({"batch": "8"}, "batch must be a whole number, not '8'"), ({"size": (1, 2, 3)}, "size must be"),
-                          ({"size": 0}, "width must be"), ({"to": "mxnet"}, "to must be one of"),
+                          ({"size": 0}, "width must be"), ({"device": "cpu"}, "device needs size="), ({"to": "mxnet"}, "to must be one of"),
                           ({"size": True}, "size must be"), ({"size": (8, True)}, "size must be"),
                           ({"size": 8, "crop": None}, "crop must be one of .*, not None"),
                           ({"size": 8, "flip": 2}, "flip must be a probability, from 0 to 1, not 2"),
@@ -340,7 +340,7 @@ class DeviceTest(unittest.TestCase):
                          "cpu: there is no other way here" if options.get("decode_on") == "auto" else "")
 
   def test_who_decodes(self):
-    loader = load(device="cpu", threads=1)
+    loader = load(device="cpu", size=8, threads=1)
     for options in ({"decode_by": "auto"}, {"share_decoding": True}):
       with self.assertRaisesRegex(shardpack.OptionError, "need decode"):
         shardpack.DeviceLoader(loader._loader, **options)
@@ -369,6 +369,17 @@ class DeviceTest(unittest.TestCase):
     with self.assertRaisesRegex(ValueError, "closed"):
       next(loader)
 
+  def test_a_loader_that_cannot_move_stays(self):
+    for made, options, error in (({}, {"dtype": "float64"}, shardpack.OptionError), ({}, {"dtyp": "float32"}, TypeError),
+                                 ({}, {"width": 4, "dtype": "uint8", "mean": (.5,) * 3}, shardpack.OptionError),
+                                 ({"decode_fields": {"json": "coco"}}, {}, shardpack.UnsupportedError)):
+      with self.subTest(options):
+        loader = load(size=8, **made)
+        next(loader)
+        with self.assertRaises(error):
+          loader.to("cpu", **options)
+        self.assertEqual(next(loader).step, 1)
+
   def test_memory_is_given_back_early(self):
     loader = load(**self.LOOK, device="cpu", epochs=0)
     kept = []
@@ -392,6 +403,54 @@ class DeviceTest(unittest.TestCase):
                         ((images, labels.astype("int32")), "int64")):
       with self.assertRaisesRegex(ValueError, what):
         loader.next_into(*wrong)
+
+  def test_memory_of_the_caller_that_does_not_fit_is_left_alone(self):
+    """Nothing is written beyond it, into what is read-only, or in another layout; and no batch is lost."""
+    def check(wrong, what, **options):
+      loader = load(**{"size": 16, "device": "cpu", "shuffle": False, **options})
+      with self.subTest(what), self.assertRaisesRegex(shardpack.OptionError, what):
+        loader.next_into(*wrong)
+      self.assertEqual(loader.step, 0)
+      for array in wrong:
+        self.assertFalse(isinstance(array, numpy.ndarray) and array.any())
+    planes, labels = numpy.zeros((20, 3, 16, 16), "uint8"), numpy.zeros(20, "int64")
+    for short in (labels[:4], labels.reshape(20, 1), numpy.zeros((20, 2), "int64")[:, 0]):
+      check((planes, short), r"labels must be contiguous, of the shape \[20\]", layout="nchw")
+    for dtype in ("uint64", "int32", ">i8", "float64", "datetime64[ns]"):
+      check((planes, labels.astype(dtype)), "labels must be int64", layout="nchw")
+    read_only = numpy.frombuffer(bytes(planes.size), "uint8").reshape(planes.shape)
+    check((read_only,), "images must be writable", layout="nchw")
+    check((planes, numpy.frombuffer(bytes(160), "int64")), "labels must be writable", layout="nchw")
+    rows = numpy.zeros((20, 16, 16, 3), "uint8")
+    for wrong in (rows, planes.reshape(-1), planes[:, ::-1], rows.transpose(0, 3, 1, 2), numpy.zeros((20, 3, 16, 17), "uint8")):
+      check((wrong,), "layout in memory is nchw", layout="nchw")
+    for wrong in (planes, rows.reshape(20, 3, 16, 16), numpy.zeros((20, 3, 16, 32), "uint8")[..., ::2]):
+      check((wrong,), "layout in memory is nhwc")
+      check((wrong,), "layout in memory is nhwc", layout="nchw", channels_last=True)
+    check((numpy.zeros((20, 3, 16, 4), "float32"),), "images must be uint8", layout="nchw")
+    check((numpy.zeros((20, 3, 16, 16), "uint16"),), "images must be float16", layout="nchw", dtype="float16")
+    class OnGpu:  # as Numba's, which does not tell of which one
+      __cuda_array_interface__ = {**planes.__array_interface__, "version": 3}
+    check((OnGpu(),), "must be where the loader's batches are, on <Device cpu>, not on cuda", layout="nchw")
+    encoded = shardpack.Loader(shardpack.Dataset(SHARDS), shardpack.Order(60, 20), device=shardpack.Device("cpu"))
+    with self.assertRaisesRegex(shardpack.OptionError, "no fixed size"):
+      shardpack.DeviceLoader(encoded).next_into(planes)
+
+  def test_memory_of_the_caller_in_either_look_of_nhwc(self):
+    for look in ({}, {"layout": "nchw", "channels_last": True}):
+      expected = numpy.from_dlpack(next(load(size=16, device="cpu", shuffle=False)).images)
+      for planes in (False, True):
+        rows = numpy.zeros((20, 16, 16, 3), "uint8")
+        load(size=16, device="cpu", shuffle=False, **look).next_into(rows.transpose(0, 3, 1, 2) if planes else rows)
+        numpy.testing.assert_array_equal(rows, expected)
+
+  def test_a_resident_set_in_memory_of_the_caller(self):
+    dataset = shardpack.Dataset(SHARDS)
+    for decode, sides in ((None, (12, 16)), (shardpack.Decode(8, 9, crop="center", shortest_side=12), (9, 8))):
+      loader = shardpack.ResidentLoader(dataset, shardpack.Order(len(dataset), 20), shardpack.Device("cpu"), 16, 12, decode=decode)
+      images = numpy.zeros((20, 3, *sides), "float16")
+      loader.next_into(images)
+      self.assertTrue(images.any())
 
 
 if __name__ == "__main__":

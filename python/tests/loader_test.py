@@ -211,7 +211,7 @@ class ModuleTest(unittest.TestCase):
     with self.assertRaisesRegex(ValueError, "the Loader decodes"):
       both = shardpack.Loader(self.dataset, order, decode=decode, device=device)
       shardpack.DeviceLoader(both, decode=decode)
-    with self.assertRaisesRegex(ValueError, "to the DeviceLoader, not to its Decode"):
+    with self.assertRaisesRegex(ValueError, "to the loader on the device, not to its Decode"):
       shardpack.DeviceLoader(encoded(), decode=shardpack.Decode(32, 24, dtype="float32"))
 
   def test_tensors_keep_their_batch_and_give_it_back(self):

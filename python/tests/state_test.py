@@ -36,29 +36,25 @@ def saved(loader):
   return json.loads(json.dumps(loader.state_dict()))
 
 
-def interrupt_at(line, function):
-  """Whether the function got so far as to execute so many lines of the package's code; there it has a KeyboardInterrupt."""
-  left = [line]
+def interrupt_at(place, function):
+  """Whether the function got so far as to come to so many places of the package's code at which Python looks for signals: where a
+  function begins, and where one of C ends. There it has a KeyboardInterrupt."""
+  left = [place]
 
-  def trace(frame, event, _):
-    code = frame.f_code
-    if not code.co_filename.endswith("_batches.py") or code.co_name == "end_loader":  # whose exceptions nobody gets
-      return None
-    if event == "line":
+  def profile(frame, event, _):
+    if event in ("call", "c_return") and frame.f_code.co_filename.endswith(("_batches.py", "_device_loader.py", "_library.py")):
       left[0] -= 1
       if left[0] == -1:
         raise KeyboardInterrupt
-    return trace
 
-  before = sys.gettrace()
-  sys.settrace(trace)
+  sys.setprofile(profile)
   try:
     function()
     return False
   except KeyboardInterrupt:
     return True
   finally:
-    sys.settrace(before)
+    sys.setprofile(None)
 
 
 class SameBatchTest(unittest.TestCase):
@@ -209,44 +205,42 @@ class OtherBatchTest(unittest.TestCase):
     self.assertEqual(len(list(again)), 3)
 
   def test_an_interrupt_leaves_the_loader_here_or_there(self):
-    """KeyboardInterrupt at each line of the package's code while a state is loaded, and while the loader leaves the rest."""
+    """While a state is loaded, and while the loader leaves the rest."""
     loader = load(global_batch=10)
     next(loader)
     rest = saved(loader)
-    for before, change in ((None, lambda loader: loader.load_state_dict(rest, strict=False)),
-                           (rest, lambda loader: loader.load_state_dict(load(global_batch=16).state_dict())),
-                           (rest, lambda loader: loader.seek(0, 1)), (None, lambda loader: loader.seek(1, 0))):
-      for line in itertools.count():
-        loader = load(global_batch=16)
+    changes = ((None, lambda loader: loader.load_state_dict(rest, strict=False)),
+               (rest, lambda loader: loader.load_state_dict(load(global_batch=16).state_dict())),
+               (rest, lambda loader: loader.seek(0, 1)), (None, lambda loader: loader.seek(1, 0)))
+    for options, (before, change) in itertools.product(({}, {"device": "cpu", "size": 8}), changes):
+      for at in itertools.count():
+        loader = load(global_batch=16, **options)
         if before:
           loader.load_state_dict(before, strict=False)
         old = saved(loader)
-        interrupted = interrupt_at(line, lambda: change(loader))
+        interrupted = interrupt_at(at, lambda: change(loader))
         now, left = saved(loader), [batch.ids.tolist() for batch in loader]
         if not interrupted:
           break
         expected = load(global_batch=16)
         expected.load_state_dict(now, strict=False)
-        self.assertEqual(left, [batch.ids.tolist() for batch in expected], line)
+        self.assertEqual(left, [batch.ids.tolist() for batch in expected], at)
         fresh = load(global_batch=16)
         if before:
           fresh.load_state_dict(before, strict=False)
         change(fresh)
         self.assertIn(now, (old, saved(fresh)))
-      self.assertGreater(line, 5)
 
-  def test_with_tail_dropped(self):
-    loader = load(global_batch=10, drop_last=True)
-    for _ in range(4):
-      next(loader)  # 40 of 40: nothing is left
-    for state, first in ((saved(loader), (1, 0)),):
-      other = load(global_batch=16, drop_last=True)
-      other.load_state_dict(state, strict=False)
-      self.assertEqual((other.epoch, other.step), first)
-    loader.seek(0, 2)
-    other.load_state_dict(saved(loader), strict=False)
-    self.assertEqual([(b.epoch, len(b)) for b in other], [(0, 16)])
-    self.assertEqual([(b.epoch, len(b)) for b in other], [(1, 16)] * 3)
+  def test_an_interrupt_of_iter_leaves_the_loader_usable(self):
+    for at in itertools.count():
+      loader = load(device="cpu", size=8)
+      next(loader)
+      interrupted = interrupt_at(at, lambda: iter(loader))
+      self.assertIn((loader.epoch, loader.step), ((0, 1), (1, 0)))
+      self.assertEqual([batch.epoch for batch in loader], [1] * 4)
+      if not interrupted:
+        break
+    self.assertGreater(at, 20)
 
   def test_on_a_device_and_with_weights(self):
     for options in ({"device": "cpu", "size": 8}, {"weights": {"cat": 3.0}}, {"shuffle": False}, {"shuffle": "block"}):
@@ -257,6 +251,31 @@ class OtherBatchTest(unittest.TestCase):
         other = load(global_batch=7, **options)
         other.load_state_dict(saved(loader), strict=False)
         self.assertEqual(first + [id for batch in other for id in batch.ids.tolist()], whole)
+
+
+class InterruptedTest(unittest.TestCase):
+
+  def test_no_batch_is_lost(self):
+    """While one comes, the first or a later one."""
+    images = numpy.zeros((12, 8, 8, 3), numpy.uint8)
+    whole = [batch.ids.tolist() for batch in load()]
+    on_device = {"device": "cpu", "size": 8}
+    asks = (({}, next), (on_device, next), (on_device, lambda loader: loader.next_into(images)))
+    for (options, ask), before in itertools.product(asks, range(2)):
+      for at in itertools.count():
+        loader = load(**options)
+        for _ in range(before):
+          ask(loader)
+        if not interrupt_at(at, lambda: ask(loader)):
+          break
+        self.assertEqual((loader.epoch, loader.step), (0, before), at)
+        state = saved(loader)
+        self.assertEqual(ask(loader).ids.tolist(), whole[before], at)
+        other = load()
+        other.load_state_dict(state)
+        self.assertEqual(next(other).ids.tolist(), whole[before], at)
+      self.assertEqual(ask(loader).ids.tolist(), whole[before + 1])
+      self.assertGreater(at, 10)
 
 
 class RefusedTest(unittest.TestCase):
@@ -293,14 +312,22 @@ class RefusedTest(unittest.TestCase):
     self.assertEqual(raised.exception.differences[0][0], "dataset")
 
   def test_what_is_not_a_state(self):
-    loader, state = load(), saved(load())
-    damaged = state["cursor"].replace(":0:0:", ":0:1:")
-    for wrong, what in (({}, "cursor and version"), (7, "cursor and version"), ({**state, "version": 2}, "version 2"),
-                        ({**state, "cursor": "?"}, "not a cursor"), ({**state, "rest": 1}, "rest of the state"),
-                        ({**state, "cursor": damaged}, "cursor")):
-      with self.subTest(wrong), self.assertRaisesRegex((ValueError, shardpack.DataLossError), what):
-        loader.load_state_dict(wrong)
-    self.assertEqual([batch.step for batch in loader], [0, 1, 2, 3])
+    dataset = shardpack.Dataset(SHARDS).split("train")
+    resident = lambda: shardpack.ResidentLoader(dataset, shardpack.Order(COUNT, 12), shardpack.Device("cpu"), 8, 8)
+    for make in (load, lambda: load(device="cpu", size=8), resident):
+      loader = make()
+      state = saved(loader)
+      damaged, other = state["cursor"].replace(":0:0:", ":0:1:"), load(seed=9).cursor
+      for wrong, what in (({}, "cursor and version"), (7, "cursor and version"), ({**state, "version": 2}, "version 2"),
+                          ({**state, "cursor": "?"}, "not a cursor"), ({**state, "rest": 1}, "rest of the state"),
+                          ({**state, "cursor": damaged}, "cursor"), ({"cursor": other, "version": 1}, "of another order")):
+        with self.subTest(wrong), self.assertRaisesRegex((ValueError, shardpack.DataLossError), what):
+          loader.load_state_dict(wrong)
+      self.assertEqual([batch.step for batch in loader], [0, 1, 2, 3])
+      with self.assertRaisesRegex(shardpack.OptionError, "step must be at most 4"):
+        loader.seek(0, 5)
+      loader.seek((1 << 64) - 1)
+      self.assertEqual(loader.epoch, (1 << 64) - 1)
 
 
 if __name__ == "__main__":

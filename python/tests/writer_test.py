@@ -1,5 +1,7 @@
 """Writers: what they pack is what was added, whatever the format, the number of processes and the kills."""
 
+import errno
+import functools
 import io
 import os
 import random
@@ -169,9 +171,28 @@ class WriterTest(unittest.TestCase):
     with self.assertRaisesRegex(TypeError, "path must be a path, not int"):
       shardpack.Writer(3)
     write(self.out, samples(3))
-    with self.assertRaisesRegex(FileExistsError, "is a dataset already"):
+    with self.assertRaisesRegex(FileExistsError, "is a dataset already; .* in Python overwrite=True"):
       shardpack.Writer(self.out)
     self.assertEqual(write(self.out, samples(4), overwrite=True).samples, 4)
+
+  def test_values_that_cannot_be_packed_are_refused_alone(self):
+    """Whatever refuses them: the samples after them are added."""
+    long = numpy.zeros(2, [(f"a field with a long name {n}", "f4") for n in range(4000)])
+    deep = functools.reduce(lambda inner, _: [inner], range(100_000), [])
+    with shardpack.Writer(self.out, format="tfrecord") as writer:
+      for name, value, pattern in (("txt", "\ud800", "txt of sample a is text that UTF-8 cannot hold"), ("json", deep, "json of sample a cannot be written as JSON"),
+                                   ("f.jpeg", numpy.zeros((1, 70_000), "uint8"), "f.jpeg of sample a: no JPEG can be made of uint8")):
+        with self.assertRaisesRegex(shardpack.OptionError, pattern):
+          writer.add("a", image(0), **{name: value})
+        with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused"):
+          writer.add_many([f"{name[:3]}-1", "a", f"{name[:3]}-2"], [image(0)] * 3, **{name: [None, value, None]})
+      for fields in ({"cut\0here": b"x"}, {"cut\0here": None}):
+        with self.assertRaisesRegex(shardpack.OptionError, "the name of a field must not contain a zero byte"):
+          writer.add("a", image(0), **fields)
+      writer.add("long", image(1), array=long)
+    found = held(self.out)
+    self.assertEqual(sorted(found), sorted(["long", *(f"{name}-{n}" for name in ("txt", "jso", "f.j") for n in (1, 2))]))
+    numpy.testing.assert_array_equal(numpy.load(io.BytesIO(found["long"][1]["array"]), max_header_size=1 << 20), long)
 
   def test_names_of_every_format_are_refused_at_once(self):
     for options, key, fields, pattern in (({"format": "npy", "encode": "png"}, "a", {"txt": "x"}, "npy holds only images, not the field txt"),
@@ -539,6 +560,46 @@ class WriterTest(unittest.TestCase):
       self.assertEqual(sorted(held(out)), ["a", "b", "e"])
     with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*\n  b: label"), shardpack.Writer(self.out) as writer:
       writer.add_many(["a", "b"], [image(0), image(1)], [7, "cat"])  # the first one counts, whatever its hash
+
+  def test_numbers_beside_names_of_others_are_refused(self):
+    """Of another worker, or of an earlier run: what it calls 10 would be label 1."""
+    for number, (first, second) in enumerate(((10, "cat"), ("cat", 10))):
+      refused = "'cat' is a name and 10 a number, .*; the samples in .*parts, of other workers or an earlier run, count too"
+      out = WORK / f"others-{number}"
+      with shardpack.Writer(out, worker=0, workers=2) as writer:
+        writer.add("a", image(0), first)
+      with shardpack.Writer(out, worker=1, workers=2) as writer:
+        writer.add("b", image(1), "8")
+        with self.assertRaisesRegex(shardpack.OptionError, refused):
+          writer.add("c", image(2), second)
+        with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*" + refused):
+          writer.add_many(["d", "e"], [image(3), image(4)], [second, first])
+      shardpack.finish(out)
+      self.assertEqual({key: label for key, (label, _) in held(out).items()}, {"a": str(first), "b": "8", "e": str(first)})
+      out = WORK / f"earlier-{number}"
+      with self.assertRaises(ZeroDivisionError), shardpack.Writer(out) as writer:
+        writer.add("a", image(0), first)
+        print(1 / 0)
+      with shardpack.Writer(out) as writer:
+        with self.assertRaisesRegex(shardpack.OptionError, refused):
+          writer.add("b", image(1), second)
+      self.assertEqual(sorted(held(out)), ["a"])
+      with shardpack.Writer(out, overwrite=True) as writer:  # what is published is gone from there
+        writer.add("b", image(1), second)
+
+  def test_numbers_beside_names_are_refused_at_the_end_where_there_are_no_links(self):
+    """There two workers may both have been first."""
+    with unittest.mock.patch.object(os, "link", side_effect=OSError(errno.EPERM, "no links")):
+      writers = [shardpack.Writer(self.out, worker=worker, workers=2) for worker in range(2)]
+      writers[0].add("a", image(0), 10)
+      os.unlink(f"{self.out}.parts/labels.json")  # as if it came later
+      writers[1].add("b", image(1), "cat")
+      for end in (writers[0].close, lambda: writers[0].__exit__(None, None, None)):
+        with self.assertRaisesRegex(shardpack.OptionError, "'cat' is a name and 10 a number"):
+          end()
+      writers[1].close()
+    with self.assertRaisesRegex(shardpack.StateError, "worker 0 has not ended"):
+      shardpack.finish(self.out)
 
   def test_numbers_are_labels(self):
     with shardpack.Writer(self.out) as writer:

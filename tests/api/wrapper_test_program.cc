@@ -133,6 +133,11 @@ void TestNul(const sp::Dataset& data, const std::string& path) {
   EXPECT(is_refused([&] {
     return sp::Loader::Resident(data, order, cpu, sp::ResidentOptions().set_cursor(cut));
   }));
+  sp::Loader host = Get(sp::Loader::Open(data, order, sp::LoaderOptions().set_device(cpu)));
+  EXPECT(is_refused([&] {
+    return host.to_device(cpu,
+                          sp::DeviceOptions().set_decode({}).set_augment("invert" + cut.substr(5)));
+  }));
   EXPECT(is_refused([&] { return sp::Job::Start({"info", cut}); }));
   EXPECT(is_refused([&] { return sp::Job::Start({"info", path}, std::string(".\0x", 3)); }));
   EXPECT(is_refused([&] { return sp::Writer::Open(out, {}); }));

@@ -241,6 +241,7 @@ TEST_F(WriterTest, WhatAKilledFinishHasPublishedIsNoSampleAnyMore) {
   fs::remove(At("out.parts/w00000-000000.json"));
   std::ofstream(At("out.parts/w00000.ended")) << "";
   std::ofstream(At("out.parts/options.json")) << "{}";
+  std::ofstream(At("out.parts/labels.json")) << "{}";
 
   const int held = ::open(At("out.parts/published").c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(::flock(held, LOCK_EX), 0);

@@ -35,7 +35,7 @@ disallow_untyped_decorators = False
 ignore_missing_imports = True
 follow_imports = skip
 """
-FRAMEWORKS = ("datasets", "grain", "jax", "jaxlib", "lightning", "pytorch_lightning", "pyarrow", "pyspark", "ray", "tensorflow",
+FRAMEWORKS = ("datasets", "fsspec", "grain", "jax", "jaxlib", "lightning", "pytorch_lightning", "pyarrow", "pyspark", "ray", "tensorflow",
               "torchdata", "tqdm")
 
 

@@ -7,17 +7,20 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
-import json
+import io
 import os
 import warnings
-from typing import Any, ClassVar, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, ClassVar, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import datasets
+import fsspec
 import pyarrow
 import shardpack
 from datasets.features.features import register_feature
 from shardpack import _source
+from shardpack._encode import json_of
 from shardpack._text import encoded
 from shardpack._writer import OF_ADD
 
@@ -28,7 +31,8 @@ _AT_ONCE = 256  # rows
 
 @dataclasses.dataclass
 class ShardpackImage(datasets.Image):
-  """An Image feature whose bytes are in a packed dataset: a row has the number of its sample, which is read when it is decoded.
+  """An Image feature whose bytes are in a packed dataset: a row has the number of its sample, which is read when it is decoded. Its path,
+  shardpack://..., is for a plain Image to which a column is cast: fsspec opens it.
 
   source, identity: the dataset, as shardpack pickles it; each process opens it when it is needed.
 
@@ -60,9 +64,10 @@ class ShardpackImage(datasets.Image):
   def embed_storage(self, storage: pyarrow.StructArray, *arguments: Any, **options: Any) -> pyarrow.StructArray:
     """With the bytes in the rows: save_to_disk and the hub ask for that."""
     del arguments, options
-    images = pyarrow.array(self.bytes_of(storage.to_pylist()), pyarrow.binary())
-    return pyarrow.StructArray.from_arrays([images, storage.field("path"), storage.field("id")], fields=list(self.pa_type),
-                                           mask=storage.is_null())
+    rows = storage.to_pylist()
+    images = pyarrow.array(self.bytes_of(rows), pyarrow.binary())
+    paths = pyarrow.array([None if row is None or row.get("id") is not None else row["path"] for row in rows], pyarrow.string())
+    return pyarrow.StructArray.from_arrays([images, paths, storage.field("id")], fields=list(self.pa_type), mask=storage.is_null())
 
   def bytes_of(self, rows: Sequence[Any]) -> List[Optional[bytes]]:
     """The encoded images of rows as they are stored; None where there is none."""
@@ -80,12 +85,49 @@ with warnings.catch_warnings():
   register_feature(ShardpackImage, "ShardpackImage")
 
 
+class _Samples(fsspec.AbstractFileSystem):  # type: ignore[misc,unused-ignore]
+  """The encoded images of datasets as files."""
+
+  protocol = "shardpack"
+
+  def _open(self, path: str, mode: str = "rb", **_: Any) -> io.BytesIO:  # type: ignore[override,unused-ignore]
+    if mode != "rb":
+      raise shardpack.UnsupportedError(f"{path} is read-only")
+    dataset, number = self._sample(path)
+    return io.BytesIO(dataset[number].image)
+
+  def info(self, path: str, **_: Any) -> Dict[str, Any]:
+    """What fsspec asks for."""
+    dataset, number = self._sample(path)
+    return {"name": path, "size": int(dataset.sizes[number]), "type": "file"}
+
+  def _sample(self, path: str) -> Tuple[shardpack.Dataset, int]:
+    try:
+      number, identity, source = self._strip_protocol(path).split("/")
+      wanted, text = int(number), base64.urlsafe_b64decode(source + "=" * (-len(source) % 4)).decode()
+      return _source.opened_once(text, identity), wanted
+    except shardpack.Error:
+      raise
+    except (LookupError, TypeError, ValueError):
+      raise FileNotFoundError(f"{path} is not a sample of a shardpack.Dataset") from None
+
+
+def _paths(source: str, identity: str, numbers: Iterable[int]) -> List[str]:
+  """With half of the identity, which is enough to notice another dataset there."""
+  place = f"{identity[:len('xxh3:') + 16]}/{base64.urlsafe_b64encode(source.encode()).decode().rstrip('=')}"
+  return [f"shardpack://{number}/{place}" for number in numbers]
+
+
+fsspec.register_implementation("shardpack", _Samples, clobber=True)
+
+
 def to_dataset(dataset: shardpack.Dataset, *, fields: Sequence[str] = (), lazy: bool = True) -> datasets.Dataset:
   """A datasets.Dataset with a row a sample: image (an Image feature), label (a ClassLabel; None if it has none), key, and `fields`.
 
   lazy: the images stay where they are, and each is read and verified when its row is decoded; Datasets that are made of it, pickled,
   or saved and loaded again need `import shardpack.adapters.hf`, and the shards. Otherwise, as for the hub, they are copied into Hugging
-  Face's cache, as a plain Image. `fields` are copied in any case: as strings if all
+  Face's cache, as a plain Image. Of lazy rows, cast_column("image", datasets.Image(decode=False)) has paths in place of bytes:
+  fsspec.open(row["image"]["path"]) reads these, in every process that has imported this. `fields` are copied in any case: as strings if all
   samples' are UTF-8 (json, txt), else as bytes; None where a sample lacks one.
 
   >>> import shardpack
@@ -112,8 +154,8 @@ def to_dataset(dataset: shardpack.Dataset, *, fields: Sequence[str] = (), lazy: 
   features["image"] = ShardpackImage(source=source, identity=identity)
   count = len(dataset)
   ids = pyarrow.array(range(count) if dataset._ids is None else dataset._ids, pyarrow.uint64())  # pylint: disable=protected-access
-  images = pyarrow.StructArray.from_arrays([pyarrow.nulls(count, pyarrow.binary()), pyarrow.nulls(count, pyarrow.string()), ids],
-                                           fields=list(ShardpackImage.pa_type))
+  paths = pyarrow.array(_paths(source, identity, ids.to_pylist()), pyarrow.string())
+  images = pyarrow.StructArray.from_arrays([pyarrow.nulls(count, pyarrow.binary()), paths, ids], fields=list(ShardpackImage.pa_type))
   labels = pyarrow.array(dataset.labels, mask=dataset.labels < 0)
   table = pyarrow.table({"image": images, "label": labels, "key": pyarrow.array(_utf8(dataset.keys), pyarrow.string()), **columns})
   return datasets.Dataset(table, info=datasets.DatasetInfo(features=datasets.Features(features)))
@@ -157,8 +199,9 @@ def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label
   their names, and so may have other numbers than there; labels that are whole numbers keep these. Images that are not encoded anywhere
   (arrays) become PNG. flags: those of shardpack.Writer, such as format= and shard_size=.
 
-  OptionError for a column that is not there, a row without a key, a label that is none, and a column whose name no field can have (key,
-  label, image, encode, quality: rename_column or remove_columns). ExistsError for two rows with one key. A DatasetDict is written split
+  OptionError for a column that is not there, a row without a key, a label that is none, a column whose name no field can have (key,
+  label, image, encode, quality: rename_column or remove_columns), and one that JSON cannot hold (times, decimals, lists of bytes; not a
+  number). ExistsError for two rows with one key. A DatasetDict is written split
   by split.
 
   >>> import shardpack
@@ -182,6 +225,8 @@ def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label
   if unnamed := sorted(OF_ADD & {*features} - left_out):
     raise shardpack.OptionError(f"the column {unnamed[0]!r} cannot be a field of that name: rename_column gives it another, remove_columns "
                                 "leaves it out" + (", key='key' takes the keys from it" if unnamed[0] == "key" else ""))
+  for name in [name for name in features if name not in left_out]:
+    _check_field(name, features.arrow_schema.field(name).type)
   label_of = _labeller(features[label]) if label in features else lambda value: None
   raw = hf_dataset.with_format("arrow")
   digits = max(6, len(str(len(hf_dataset))))
@@ -196,7 +241,7 @@ def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label
           raise shardpack.ExistsError(f"row {n}: the key {named!r} is an earlier row's too; key=None numbers the rows")
         given.add(named)
         if named not in writer:
-          fields = {field: _as_field(value) for field, value in row.items() if field not in left_out}
+          fields = {field: _as_field(value, field, n) for field, value in row.items() if field not in left_out}
           writer.add(named, data, label_of(row.get(label)), **fields)
   return writer.result
 
@@ -237,5 +282,26 @@ def _read(path: str) -> bytes:
     return file.read()  # type: ignore[no-any-return]
 
 
-def _as_field(value: Any) -> Any:
-  return value if value is None or isinstance(value, (str, bytes)) else json.dumps(value).encode()
+def _check_field(name: str, kind: Any) -> None:
+  """OptionError for a column whose values are neither text, bytes nor JSON."""
+  types = pyarrow.types
+  if not (types.is_binary(kind) or types.is_large_binary(kind)) and (wrong := _not_json(kind)) is not None:
+    raise shardpack.OptionError(f"the column {name!r} has {wrong}, of which JSON has no form: cast_column makes text of it, remove_columns "
+                                "leaves it out")
+
+
+def _not_json(kind: Any) -> Any:
+  """What of an Arrow type has no form in JSON; None: nothing."""
+  types = pyarrow.types
+  if isinstance(kind, pyarrow.BaseExtensionType):
+    return _not_json(kind.storage_type)
+  if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+    return _not_json(kind.value_type)
+  if types.is_struct(kind):
+    return next(filter(None, (_not_json(kind.field(n).type) for n in range(kind.num_fields))), None)
+  plain = types.is_null, types.is_boolean, types.is_integer, types.is_floating, types.is_string, types.is_large_string
+  return None if any(is_plain(kind) for is_plain in plain) else kind
+
+
+def _as_field(value: Any, name: str, row: int) -> Any:
+  return value if value is None or isinstance(value, (str, bytes)) else json_of(value, f"the column {name!r} of row {row}")

@@ -49,7 +49,8 @@ class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
 
   def train_dataloader(self) -> Iterable:
     """Called by the Trainer."""
-    return Iterable(load(self._path, split=self._splits[0], **{**self._share(), "drop_last": True, **self._options}))
+    options = {"drop_last": not self._options.get("pad_last"), **self._options}
+    return Iterable(load(self._path, split=self._splits[0], **{**self._share(), **options}))
 
   def val_dataloader(self) -> Iterable:
     """Called by the Trainer."""

@@ -52,9 +52,9 @@ class Iterable(torch.utils.data.IterableDataset):  # type: ignore[type-arg]
     """As of the loader."""
     return self.loader.state_dict()
 
-  def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+  def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
     """As of the loader."""
-    self.loader.load_state_dict(state_dict)
+    self.loader.load_state_dict(state_dict, strict)
 
 
 def _pair_of(batch: Any) -> tuple[Any, Any]:

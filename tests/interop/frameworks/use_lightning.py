@@ -66,6 +66,8 @@ def check_validation(shards):
     data = shardpack.adapters.lightning.DataModule(shards, flip=0.5, **share, **options)
     found = [(images.numpy().tolist(), labels.tolist()) for images, labels in data.val_dataloader()]
     assert found == expected, options
+  data = shardpack.adapters.lightning.DataModule(shards, pad_last=True, **share)
+  assert [len(labels) for _, labels in data.train_dataloader()] == [len(labels) for _, labels in data.val_dataloader()][:1] * len(data.train_dataloader())
 
 
 def check(shards):

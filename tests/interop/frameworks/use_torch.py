@@ -46,6 +46,9 @@ def check_data_loader(shards):
   for _ in range(2):
     for (images, labels), batch in zip(batches, expected, strict=True):
       assert torch.equal(images, torch.from_dlpack(batch.pixels)) and labels.tolist() == batch.labels.tolist()
+  other = shardpack.adapters.torch.Iterable(shardpack.load(shards, batch=5))
+  other.load_state_dict(load(shards).state_dict(), strict=False)
+  assert next(iter(other))[1].shape == (5,)
   named = shardpack.adapters.torch.Iterable(load(shards), lambda batch: {"pixel_values": batch.to("torch").images})
   assert [item["pixel_values"].shape[0] for item in named] == [16, 16, 16, 12]
   try:
