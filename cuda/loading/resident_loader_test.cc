@@ -240,7 +240,8 @@ TEST_F(ResidentLoaderTest, AnOrderOfManyWindows) {
                                        {.order = data_.order(),
                                         .rank = {},
                                         .labels = labels,
-                                        .window_bytes = steps * (8 * 16 + sizeof(StepSource))});
+                                        .window_bytes = steps * (8 * 16 + sizeof(StepSource))},
+                                       stream);
     ASSERT_TRUE(order.ok()) << order.status();
     for (uint64_t n = 2; n < 20; ++n) {  // begins within an epoch
       const auto at = (*order)->At(n / 6, n % 6, stream);
@@ -274,8 +275,10 @@ TEST_F(ResidentLoaderTest, AnOrderThatIsLeftReadsNothingMore) {
   };
   auto order = ResidentOrder::Create(
       fake, memory,
-      {.order = data_.order(), .rank = {}, .labels = labels, .sample = sample, .window_bytes = 1});
+      {.order = data_.order(), .rank = {}, .labels = labels, .sample = sample, .window_bytes = 1},
+      nullptr);
   ASSERT_TRUE(order.ok()) << order.status();
+  made.store(0);                                  // those of padding
   ASSERT_TRUE((*order)->At(0, 0, nullptr).ok());  // and begins the next window
   ResidentOrder::Leave(*std::move(order));
   EXPECT_EQ(made.load(), 2 * 8);
