@@ -179,7 +179,7 @@ TEST(DeviceDecode, BadImages) {
   const Outcome no_good = RunEpochs(fake, none, options);
   ASSERT_THAT(no_good.errors, SizeIs(1));
   EXPECT_THAT(std::string(no_good.errors[0].message()),
-              HasSubstr("no image of a batch can be decoded"));
+              HasSubstr("no image of a batch can be used"));
 }
 
 // A substitute that cannot be decoded is substituted again, for the one that was wanted first.
