@@ -811,10 +811,11 @@ typedef struct shardpack_device_options {
   /* With `decode`: a plan, drawn as that of a loader with the same seed; NULL: none. Operations on
    * single pixels (brightness, posterize, solarize, invert, gamma, saturation, hue, grayscale,
    * erase) are done within the launch that preprocesses, those on whole images (contrast,
-   * autocontrast, equalize, sharpness, warps but elastic) in launches after it; at most 8 of each
-   * for a sample. With any other the CPU decodes and augments all, and why_fallback of the stats
-   * names it. Not of operations of the caller's own. Cursors have its digest, as if `loader`
-   * augmented: INVALID for a cursor of a run that augmented otherwise, without other_augment. */
+   * autocontrast, equalize, sharpness, warps but elastic) in launches after it; at most 8 of the
+   * former in a row, where neighbouring tables count as one, and 8 of the latter. With any other
+   * the CPU decodes and augments all, and why_fallback of the stats names it. Not of operations of
+   * the caller's own. Cursors have its digest, as if `loader` augmented: INVALID for a cursor of a
+   * run that augmented otherwise, without other_augment. */
   const char* augment;
   uint32_t augment_on_device_only; /* 1: that is UNSUPPORTED instead */
   uint32_t reserved;               /* 0 */

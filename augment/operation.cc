@@ -112,6 +112,14 @@ std::string_view KindText(const OperationParameter& parameter) {
   return parameter.whole ? "a whole number" : "a number";
 }
 
+bool IsTable(OperationKind kind) {
+  return kind >= OperationKind::kBrightness && kind <= OperationKind::kEqualize;
+}
+
+bool IsFixedTable(OperationKind kind) {
+  return kind >= OperationKind::kBrightness && kind <= OperationKind::kGamma;
+}
+
 bool IsWarp(OperationKind kind) {
   return kind >= OperationKind::kShearX && kind <= OperationKind::kElastic;
 }

@@ -119,6 +119,9 @@ struct Operation {
   friend bool operator==(const Operation&, const Operation&) = default;
 };
 
+// Whether it is a table of levels for each channel, and whether that is the same for every image.
+bool IsTable(OperationKind kind);
+bool IsFixedTable(OperationKind kind);
 // Whether the operation moves pixels, so that boxes and masks would have to move as well.
 bool IsWarp(OperationKind kind);
 // The first of a warp's options among its values, bilinear and then fill: they stand behind those

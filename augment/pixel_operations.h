@@ -27,7 +27,6 @@ struct LevelTables {
   void Then(uint32_t channel, const LevelTable& next);
 };
 
-bool IsTable(OperationKind kind);
 // Joins a table operation to the tables that are still to be applied to the image.
 void JoinTable(const Operation& operation, const PixelView& image, LevelTables& tables);
 void ApplyTables(const LevelTables& tables, const EditablePixels& image);

@@ -66,14 +66,34 @@ bool AugmentPlan::MayWarp() const {
                      [](const PlanStep& step) { return step.MayWarp(); });
 }
 
-size_t AugmentPlan::MostOf(std::span<const OperationKind> kinds) const {
+size_t AugmentPlan::MostOf(OperationKind kind) const {
   size_t most = 0;
-  for (const PlanStep& step : steps_) {
-    size_t of_step = 0;
-    for (const OperationKind kind : kinds) of_step += step.MostOf(kind);
-    most += std::min(of_step, step.MostOperations());
-  }
+  for (const PlanStep& step : steps_) most += step.MostOf(kind);
   return most;
+}
+
+size_t AugmentPlan::MostOf(OperationSet is_wanted) const {
+  size_t most = 0;
+  for (size_t step = 0; step < steps_.size(); ++step) most += MostOf(step, is_wanted);
+  return most;
+}
+
+size_t AugmentPlan::steps() const { return steps_.size(); }
+
+size_t AugmentPlan::MostOf(size_t step, OperationSet is_wanted) const {
+  size_t most = 0;
+  for (size_t i = 0; i < kOperationKinds; ++i) {
+    const auto kind = static_cast<OperationKind>(i);
+    if (is_wanted(kind)) most += steps_[step].MostOf(kind);
+  }
+  return std::min(most, steps_[step].MostOperations());
+}
+
+std::optional<OperationKind> AugmentPlan::AlwaysDoes(size_t place) const {
+  const PlanStep& step = steps_[place];
+  const bool always = step.kind == StepKind::kOperation && step.probability == 1 &&
+                      step.first_epoch == 0 && step.last_epoch == PlanStep::kNoLastEpoch;
+  return always ? std::optional(step.operation) : std::nullopt;
 }
 
 size_t AugmentPlan::MostOperations() const {

@@ -14,7 +14,8 @@
 //   perspective(distortion=.5, p=.5, bilinear=1, fill=0)     torchvision's RandomPerspective
 //   elastic(alpha=50, sigma=5, bilinear=1, fill=0)     torchvision's ElasticTransform
 //   aug_mix(severity=3, width=3, depth=-1, alpha=1, all_ops=1, bilinear=1, fill=0)     torchvision's
-//     AugMix: chains of operations on copies of the image, blended; labels and boxes stay
+//     AugMix: chains of operations on copies of the image, blended. The copies go different ways,
+//     so it is an error with label maps and objects (LoaderOptions::decode_fields)
 //   own(NAME)     an operation of a user (own_operation.h); batch(NAME): one that the caller applies
 //     to whole batches, of which a plan knows the name alone
 //   erase(p=0.5, scale=.02..0.33, ratio=.3..3.3, value=0 | random, red, green, blue)
@@ -29,8 +30,9 @@
 #ifndef SHARDPACK_AUGMENT_PLAN_H_
 #define SHARDPACK_AUGMENT_PLAN_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,9 +73,14 @@ class AugmentPlan {
   bool MayDo(OperationKind kind) const { return MostOf(kind) > 0; }
   // The most operations of this kind, and of any, that a sample may get; those of batches are not
   // among them.
-  size_t MostOf(OperationKind kind) const { return MostOf(std::span(&kind, 1)); }
-  size_t MostOf(std::span<const OperationKind> kinds) const;
+  size_t MostOf(OperationKind kind) const;
+  using OperationSet = bool (*)(OperationKind);
+  size_t MostOf(OperationSet is_wanted) const;
   size_t MostOperations() const;
+  // Of one step, by its place in the list; and the operation that it is for every sample, if it is.
+  size_t steps() const;
+  size_t MostOf(size_t step, OperationSet is_wanted) const;
+  std::optional<OperationKind> AlwaysDoes(size_t step) const;
   // Gives `own(NAME)` of the text its meaning; a plan without such a step gets one at its end.
   absl::Status Add(OwnOperation operation);
   // What a loader asks first. InvalidArgument: a step own(NAME) without an operation;

@@ -10,8 +10,6 @@
 namespace shardpack {
 namespace {
 
-uint8_t Truncated(float level) { return static_cast<uint8_t>(std::clamp(level, 0.0f, 255.0f)); }
-
 template <typename Function>
 LevelTable MakeTable(const Function& function) {
   LevelTable table;
@@ -21,7 +19,8 @@ LevelTable MakeTable(const Function& function) {
 
 LevelTable Brightness(double factor) {
   const auto f = static_cast<float>(factor);
-  return MakeTable([&](uint32_t x) { return Truncated(static_cast<float>(x) * f); });
+  return MakeTable(
+      [&](uint32_t x) { return static_cast<uint8_t>(LimitedTo(static_cast<float>(x) * f, 255)); });
 }
 
 LevelTable Posterize(double bits) {
@@ -41,7 +40,7 @@ LevelTable Gamma(double gamma, double gain) {
   return MakeTable([&](uint32_t x) {
     const float unit = static_cast<float>(x) / 255.0f;
     auto bright = static_cast<float>(std::pow(static_cast<double>(unit), gamma));
-    if (gain != 1) bright = std::clamp(bright * static_cast<float>(gain), 0.0f, 1.0f);
+    if (gain != 1) bright = LimitedTo(bright * static_cast<float>(gain), 1);
     return static_cast<uint8_t>(bright * 255.999f);
   });
 }
@@ -135,10 +134,6 @@ LevelTables LevelTables::Identity() {
 
 void LevelTables::Then(uint32_t channel, const LevelTable& next) {
   for (uint8_t& level : of[channel]) level = next[level];
-}
-
-bool IsTable(OperationKind kind) {
-  return kind >= OperationKind::kBrightness && kind <= OperationKind::kEqualize;
 }
 
 void JoinTable(const Operation& operation, const PixelView& image, LevelTables& tables) {

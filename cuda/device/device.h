@@ -76,6 +76,8 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   DeviceKind kind() const { return kind_; }
+  // Whether the CPU itself runs its kernels.
+  virtual bool is_cpu() const { return false; }
   int number() const { return number_; }
 
   bool lost() const { return lost_.load() != kNotLost; }

@@ -23,6 +23,7 @@ class HostDevice : public Device {
   HostDevice();
   static Device& Get();  // the machine; static
 
+  bool is_cpu() const override { return true; }
   absl::StatusOr<DeviceInfo> Info() override;
   absl::StatusOr<DeviceMemory> Memory() override;
   absl::Status EnterThread() override;

@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "cuda/testing/fake_device.h"
@@ -165,6 +168,34 @@ TEST_F(ChoosingTest, LaterBatchesGoTheFastestWay) {
   EXPECT_THAT(cpu.choice, StartsWith("cpu: 10.0"));
   EXPECT_EQ(cpu.without_nvjpeg, 0u);  // it was not lacking
   EXPECT_EQ(cpu.refused, 0u);
+}
+
+// What is measured ends when the pixels are there, not when the work is enqueued: on a clock that
+// goes on when the engines have worked.
+TEST_F(ChoosingTest, MeasuresUntilThePixelsAreThere) {
+  std::atomic<uint64_t> us{0};
+  FakeNvjpegOptions engines;
+  engines.engine_work = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    us += 1000;
+  };
+  FakeNvjpeg nvjpeg(engines, &fake_);
+  JpegDecoderOptions options;
+  options.share = false;
+  options.choose = true;
+  options.now_us = [&] { return static_cast<double>(us.load()); };
+  {
+    JpegDecoder decoder(&nvjpeg.functions(), fake_, options);
+    for (int batch = 0; batch < 9; ++batch) {
+      std::vector<JpegResult> results(images_.size());
+      ASSERT_TRUE(decoder.Decode(images_, stream_, results).ok());
+      ASSERT_TRUE(fake_.Synchronize(stream_).ok());
+    }
+    EXPECT_EQ(decoder.stats().choice,
+              "hybrid: 0.0 us an image, after 9 batches; hardware 125.0, cpu 0.0");
+    EXPECT_TRUE(decoder.has_hardware());
+    EXPECT_FALSE(decoder.may_use_hardware());
+  }
 }
 
 TEST_F(ChoosingTest, NothingIsSaidBeforeTheChoice) { EXPECT_EQ(Run({1, 2, 3}, 8).choice, ""); }

@@ -40,6 +40,14 @@ bool DecodeStreams::WaitUntilIdle(std::chrono::milliseconds patience) const {
   });
 }
 
+absl::StatusOr<bool> DecodeStreams::AreIdle() const {
+  for (const Branch& branch : all_) {
+    ASSIGN_OR_RETURN(const bool idle, device_.IsIdle(branch.stream));
+    if (!idle) return false;
+  }
+  return true;
+}
+
 absl::Status DecodeStreams::PutLanesBehindEngines() {
   if (all_.empty()) return absl::OkStatus();  // on the same stream
   RETURN_IF_ERROR(device_.RecordEvent(all_[0].event, all_[0].stream));

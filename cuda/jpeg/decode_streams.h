@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cuda/device/device.h"
 
 namespace shardpack {
@@ -45,6 +46,8 @@ class DecodeStreams {
   absl::Status Join(Stream stream);
   // Also of what nothing could be made to wait for. False if that takes longer.
   bool WaitUntilIdle(std::chrono::milliseconds patience) const;
+  // Whether they are now.
+  absl::StatusOr<bool> AreIdle() const;
 
  private:
   struct Branch {

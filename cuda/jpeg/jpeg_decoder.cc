@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -206,7 +207,7 @@ class JpegDecoder::Impl {
     // After a failure too: part of it may be under way.
     const absl::Status joined = streams_.Join(stream);
     if (decoded.ok()) decoded = joined;
-    if (decoded.ok() && measures && IsDecoded(stream)) {
+    if (decoded.ok() && measures && WaitUntilDecoded(stream)) {
       choice_->Note(count, NowUs() - begin_us);
     }
     return decoded;
@@ -220,6 +221,10 @@ class JpegDecoder::Impl {
   }
 
   bool has_hardware() const { return engines_.usable(); }
+  bool may_use_hardware() const {
+    const bool others = choice_ && !choice_->measures() && choice_->way() != JpegWay::kHardware;
+    return engines_.usable() && !others;
+  }
   bool has_hybrid() const { return workers_.front()->has_hybrid(); }
   std::string backends() const {
     return absl::StrCat("hardware: ", engines_.Describe(),
@@ -258,16 +263,16 @@ class JpegDecoder::Impl {
     if (options_.now_us != nullptr) return options_.now_us();
     return std::chrono::duration<double, std::micro>(Clock::now().time_since_epoch()).count();
   }
-  // Waits until it is; false if that takes for ever.
-  bool IsDecoded(Stream stream) const {
-    using std::chrono::milliseconds;
-    constexpr milliseconds kLook{50};
-    for (milliseconds waited(0); waited < std::chrono::seconds(10); waited += kLook) {
+  // Waits until it is; false if that takes for ever. Without a sleep, whose length would be
+  // measured too: there are few such batches.
+  bool WaitUntilDecoded(Stream stream) const {
+    const Clock::time_point deadline = Clock::now() + std::chrono::seconds(10);
+    while (Clock::now() < deadline) {
       if (options_.stop != nullptr && options_.stop->load()) return false;
-      if (streams_.WaitUntilIdle(kLook) &&
-          (!streams_.empty() || device_.WaitUntilIdle(stream, kLook))) {
-        return true;
-      }
+      const absl::StatusOr<bool> idle =
+          streams_.empty() ? device_.IsIdle(stream) : streams_.AreIdle();
+      if (!idle.ok() || *idle) return idle.ok();
+      std::this_thread::yield();
     }
     return false;
   }
@@ -441,6 +446,7 @@ bool JpegDecoder::WaitUntilIdle(std::chrono::milliseconds patience) const {
   return impl_->WaitUntilIdle(patience);
 }
 bool JpegDecoder::has_hardware() const { return impl_->has_hardware(); }
+bool JpegDecoder::may_use_hardware() const { return impl_->may_use_hardware(); }
 bool JpegDecoder::has_hybrid() const { return impl_->has_hybrid(); }
 std::string JpegDecoder::backends() const { return impl_->backends(); }
 JpegDecoderStats JpegDecoder::stats() const { return impl_->stats(); }

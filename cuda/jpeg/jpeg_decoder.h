@@ -130,8 +130,8 @@ class JpegDecoder {
   ~JpegDecoder();
 
   // One result an image. Work is enqueued on the stream; the host waits only for earlier work whose
-  // memory is needed again. Nothing that is enqueued anywhere may still use the outputs: the
-  // engines write to them at once.
+  // memory is needed again, and with `choose`, while that measures, for this batch. Nothing that is
+  // enqueued anywhere may still use the outputs: the engines write to them at once.
   absl::Status Decode(std::span<const JpegImage> images, Stream stream,
                       std::span<JpegResult> results);
 
@@ -147,6 +147,8 @@ class JpegDecoder {
 
   // Whether the engines are asked now: they rest after failures.
   bool has_hardware() const;
+  // Whether the next batch may go to them: not once `choose` has chosen another way.
+  bool may_use_hardware() const;
   bool has_hybrid() const;
   // "hardware: 7 engines; hybrid: yes" or why not.
   std::string backends() const;

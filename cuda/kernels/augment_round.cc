@@ -23,8 +23,8 @@ void Count(const RoundWork& work, uint64_t image) {
 }
 
 template <uint32_t kChannels>
-void AugmentAll(const RoundWork& work) {
-  for (uint64_t image = 0; image < work.count; ++image) {
+void AugmentAll(const RoundWork& work, uint32_t count) {
+  for (uint64_t image = 0; image < count; ++image) {
     if (work.statistics != nullptr && NeedsStatistics(work.tails[image].kind)) {
       Count<kChannels>(work, image);
       for (uint32_t c = 0; c < kChannels; ++c) {
@@ -33,8 +33,9 @@ void AugmentAll(const RoundWork& work) {
       }
     }
     for (uint32_t y = 0; y < work.store.height; ++y) {
+      const WarpRow row = WarpRowOf(work.tails[image], y);
       for (uint32_t x = 0; x < work.store.width; x += 4)
-        MoveFourPixels<kChannels>(work, image, x, y);
+        MoveFourPixels<kChannels>(work, image, x, y, row);
     }
   }
 }
@@ -53,17 +54,17 @@ RoundWork MakeRoundWork(const RoundLaunch& launch) {
       .out = launch.out};
   return {.tails = launch.tails,
           .programs = launch.programs,
+          .pixel_tables = launch.pixel_tables,
           .from = launch.from,
           .statistics = launch.statistics,
           .tables = launch.tables,
-          .count = launch.count,
           .last = launch.output.has_value(),
           .store = MakePreprocessWork(as_preprocess).store};
 }
 
 void AugmentRoundOnHost(const RoundLaunch& launch) {
   const RoundWork work = MakeRoundWork(launch);
-  launch.channels == 1 ? AugmentAll<1>(work) : AugmentAll<3>(work);
+  launch.channels == 1 ? AugmentAll<1>(work, launch.count) : AugmentAll<3>(work, launch.count);
 }
 
 }  // namespace shardpack

@@ -45,7 +45,9 @@ struct RoundTail {
   bool bilinear = false, perspective = false;  // of a warp
   uint8_t fill = 0;
   float factor = 0, rest = 0;  // contrast, sharpness: rest is 1 - factor
-  double matrix[9] = {};       // of a warp: WarpMatrix
+  // Of a warp: WarpMatrix, and if it is affine the WarpStep of x and y along a row.
+  double matrix[9] = {};
+  int64_t step_x = 0, step_y = 0;
 };
 
 struct RoundStatistics {
@@ -60,7 +62,8 @@ struct RoundLaunch {
   // On the device, one a sample.
   const RoundTail* tails = nullptr;
   const PixelProgram* programs = nullptr;
-  const uint8_t* from = nullptr;
+  const PixelTable* pixel_tables = nullptr;  // of all programs
+  const uint8_t* from = nullptr;             // levels
   uint32_t count = 0, channels = 3, width = 0, height = 0;
   // Room on the device, one a sample; nullptr: no tail needs statistics.
   RoundStatistics* statistics = nullptr;

@@ -2,6 +2,8 @@
 // image, and a block for an image's tables.
 #include <cuda_runtime_api.h>
 
+#include <climits>
+
 #include "cuda/kernels/augment_round.h"
 #include "cuda/kernels/augment_round_pixels.h"
 
@@ -10,29 +12,41 @@ namespace {
 
 constexpr uint32_t kThreads = 256, kRowsABlock = 16;
 
+// The images' parts of some rows lie one after the other along x, of which a grid has 2^31.
+__host__ __device__ inline uint32_t PartsOf(uint32_t height) {
+  return (height + kRowsABlock - 1) / kRowsABlock;
+}
+
+struct RowsOfBlock {
+  uint32_t image, top, rows;
+};
+__device__ inline RowsOfBlock RowsOf(const RoundWork& work) {
+  const uint32_t parts = PartsOf(work.store.height), image = blockIdx.x / parts;
+  const uint32_t top = (blockIdx.x - image * parts) * kRowsABlock;
+  return {image, top, min(kRowsABlock, work.store.height - top)};
+}
+
 template <uint32_t kChannels>
 __global__ void CountKernel(const __grid_constant__ RoundWork work) {
   __shared__ uint32_t histogram[kChannels][256];
   __shared__ unsigned long long gray;
-  const uint32_t image = blockIdx.y;
-  if (!NeedsStatistics(work.tails[image].kind)) return;
+  const RowsOfBlock at = RowsOf(work);
+  if (!NeedsStatistics(work.tails[at.image].kind)) return;
   for (uint32_t i = threadIdx.x; i < kChannels * 256; i += kThreads)
     histogram[i / 256][i % 256] = 0;
   if (threadIdx.x == 0) gray = 0;
   __syncthreads();
-  const uint32_t top = blockIdx.x * kRowsABlock;
-  const uint32_t rows = min(kRowsABlock, work.store.height - top);
   unsigned long long sum = 0;
-  for (uint32_t i = threadIdx.x; i < rows * work.store.width; i += kThreads) {
+  for (uint32_t i = threadIdx.x; i < at.rows * work.store.width; i += kThreads) {
     const uint32_t y = i / work.store.width, x = i - y * work.store.width;
     CountPixel<kChannels>(
-        work, image, x, top + y,
+        work, at.image, x, at.top + y,
         [&](uint32_t c, uint8_t level) { atomicAdd(&histogram[c][level], 1u); },
         [&](uint32_t level) { sum += level; });
   }
   if (sum != 0) atomicAdd(&gray, sum);
   __syncthreads();
-  RoundStatistics& all = work.statistics[image];
+  RoundStatistics& all = work.statistics[at.image];
   for (uint32_t i = threadIdx.x; i < kChannels * 256; i += kThreads) {
     const uint32_t count = histogram[i / 256][i % 256];
     if (count != 0) atomicAdd(&all.histogram[i / 256][i % 256], count);
@@ -50,11 +64,15 @@ __global__ void TablesKernel(const __grid_constant__ RoundWork work, uint32_t ch
 
 template <uint32_t kChannels>
 __global__ void MoveKernel(const __grid_constant__ RoundWork work) {
-  const uint32_t fours = (work.store.width + 3) / 4, top = blockIdx.x * kRowsABlock;
-  const uint32_t rows = min(kRowsABlock, work.store.height - top);
-  for (uint32_t i = threadIdx.x; i < rows * fours; i += kThreads) {
+  __shared__ WarpRow warp_rows[kRowsABlock];
+  const RowsOfBlock at = RowsOf(work);
+  if (threadIdx.x < at.rows)
+    warp_rows[threadIdx.x] = WarpRowOf(work.tails[at.image], at.top + threadIdx.x);
+  __syncthreads();
+  const uint32_t fours = (work.store.width + 3) / 4;
+  for (uint32_t i = threadIdx.x; i < at.rows * fours; i += kThreads) {
     const uint32_t y = i / fours;
-    MoveFourPixels<kChannels>(work, blockIdx.y, 4 * (i - y * fours), top + y);
+    MoveFourPixels<kChannels>(work, at.image, 4 * (i - y * fours), at.top + y, warp_rows[y]);
   }
 }
 
@@ -71,11 +89,13 @@ const void* MoveOf(uint32_t channels) {
 
 int LaunchAugmentRound(const RoundLaunch& launch, void* cuda_stream) {
   if (launch.count == 0) return cudaSuccess;
-  if (launch.width == 0 || launch.height == 0 || launch.count > 65535) return cudaErrorInvalidValue;
+  if (launch.width == 0 || launch.height == 0) return cudaErrorInvalidValue;
+  const uint64_t blocks = uint64_t{PartsOf(launch.height)} * launch.count;
+  if (blocks > INT_MAX) return cudaErrorInvalidValue;
   const auto stream = static_cast<cudaStream_t>(cuda_stream);
   RoundWork work = MakeRoundWork(launch);
   uint32_t channels = launch.channels;
-  const dim3 grid((launch.height + kRowsABlock - 1) / kRowsABlock, launch.count);
+  const dim3 grid(static_cast<uint32_t>(blocks));
   void* arguments[] = {&work, &channels};
   if (launch.statistics != nullptr) {
     cudaError_t error =

@@ -2,8 +2,9 @@
 //
 //   const RoundWork work = MakeRoundWork(launch);
 //   CountPixel<3>(work, image, x, y, add_level, add_gray);
-//   RoundTableLevel<3>(work, image, channel, level);
-//   MoveFourPixels<3>(work, image, x, y);           // x is a multiple of four
+//   RoundTableLevel(work, image, channel, level);
+//   const WarpRow row = WarpRowOf(work.tails[image], y);
+//   MoveFourPixels<3>(work, image, x, y, row);      // x is a multiple of four
 //
 // Lifetime: borrows what the launch names.
 //
@@ -27,10 +28,10 @@ namespace shardpack {
 struct RoundWork {
   const RoundTail* tails;
   const PixelProgram* programs;
+  const PixelTable* pixel_tables;
   const uint8_t* from;
   RoundStatistics* statistics;
   RoundTables* tables;
-  uint32_t count;
   bool last;  // then normalised
   PreprocessStore store;
 };
@@ -91,28 +92,44 @@ SHARDPACK_HOST_DEVICE inline uint8_t RoundTableLevel(const RoundWork& work, uint
   return EqualizedLevel(x, before, (pixels - histogram[last]) / 255);
 }
 
+// From where a row of an affine warp takes its first pixel.
+struct WarpRow {
+  int64_t x, y;
+};
+
+SHARDPACK_HOST_DEVICE inline double WarpShift(const RoundTail& tail) {
+  return tail.bilinear ? 0.5 : 0;
+}
+SHARDPACK_HOST_DEVICE inline WarpRow WarpRowOf(const RoundTail& tail, uint32_t y) {
+  if (tail.kind != TailKind::kWarp || tail.perspective) return {};
+  const double shift = WarpShift(tail);
+  return {WarpRowStart(tail.matrix, y, shift), WarpRowStart(tail.matrix + 3, y, shift)};
+}
+
+// Pixels of the row `y`, of which `row` is the WarpRow.
 template <uint32_t kChannels>
 class RoundPixel {
  public:
-  SHARDPACK_HOST_DEVICE RoundPixel(const RoundWork& work, uint64_t image)
-      : work_(work), tail_(work.tails[image]), image_(image) {}
+  SHARDPACK_HOST_DEVICE RoundPixel(const RoundWork& work, uint64_t image, uint32_t y,
+                                   const WarpRow& row)
+      : work_(work), tail_(work.tails[image]), image_(image), y_(y), row_(row) {}
 
-  // The pixel at (x, y) after the tail.
-  SHARDPACK_HOST_DEVICE void Make(uint32_t x, uint32_t y, uint8_t (&sample)[kChannels]) const {
+  // The pixel at x after the tail.
+  SHARDPACK_HOST_DEVICE void Make(uint32_t x, uint8_t (&sample)[kChannels]) const {
     switch (tail_.kind) {
       case TailKind::kContrast:
       case TailKind::kAutocontrast:
       case TailKind::kEqualize: {
-        const uint8_t* const level = At(x, y);
+        const uint8_t* const level = At(x, y_);
         for (uint32_t c = 0; c < kChannels; ++c) sample[c] = work_.tables[image_].of[c][level[c]];
         return;
       }
       case TailKind::kSharpness:
-        return Sharpen(x, y, sample);
+        return Sharpen(x, y_, sample);
       case TailKind::kWarp:
-        return Warp(x, y, sample);
+        return Warp(x, sample);
       default:
-        return Take(x, y, sample);
+        return Take(x, y_, sample);
     }
   }
 
@@ -139,16 +156,9 @@ class RoundPixel {
     }
   }
 
-  SHARDPACK_HOST_DEVICE void Warp(uint32_t x, uint32_t y, uint8_t (&sample)[kChannels]) const {
-    const double shift = tail_.bilinear ? 0.5 : 0;
-    const double* const m = tail_.matrix;
-    int64_t at_x = 0, at_y = 0;
-    if (tail_.perspective) {
-      PerspectivePlace(m, x, y, shift, &at_x, &at_y);
-    } else {
-      at_x = WarpRowStart(m, y, shift) + int64_t{x} * WarpStep(m[0]);
-      at_y = WarpRowStart(m + 3, y, shift) + int64_t{x} * WarpStep(m[3]);
-    }
+  SHARDPACK_HOST_DEVICE void Warp(uint32_t x, uint8_t (&sample)[kChannels]) const {
+    int64_t at_x = row_.x + int64_t{x} * tail_.step_x, at_y = row_.y + int64_t{x} * tail_.step_y;
+    if (tail_.perspective) PerspectivePlace(tail_.matrix, x, y_, WarpShift(tail_), &at_x, &at_y);
     return tail_.bilinear ? Blend(at_x, at_y, sample) : TakeNearest(at_x >> 32, at_y >> 32, sample);
   }
 
@@ -173,20 +183,22 @@ class RoundPixel {
   const RoundWork& work_;
   const RoundTail& tail_;
   const uint64_t image_;
+  const uint32_t y_;
+  const WarpRow row_;
 };
 
 template <uint32_t kChannels>
 SHARDPACK_HOST_DEVICE inline void MoveFourPixels(const RoundWork& work, uint64_t image, uint32_t x,
-                                                 uint32_t y) {
+                                                 uint32_t y, const WarpRow& row) {
   const uint32_t right = x + 4 < work.store.width ? x + 4 : work.store.width;
   if (work.last && work.tails[image].kind == TailKind::kPadding) {
     for (; x < right; ++x) StoreZero<kChannels>(work.store, image, x, y);
     return;
   }
-  const RoundPixel<kChannels> pixel(work, image);
+  const RoundPixel<kChannels> pixel(work, image, y, row);
   uint8_t samples[4][kChannels] = {};
-  for (uint32_t p = 0; x + p < right; ++p) pixel.Make(x + p, y, samples[p]);
-  ApplySteps<kChannels>(work.programs[image], x, y, samples);
+  for (uint32_t p = 0; x + p < right; ++p) pixel.Make(x + p, samples[p]);
+  ApplySteps<kChannels>(work.programs[image], work.pixel_tables, x, y, samples);
   StoreFourPixels<kChannels>(work.store, image, x, y, samples);
 }
 

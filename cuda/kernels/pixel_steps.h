@@ -2,9 +2,9 @@
 // stores them: tables of levels, colours, rectangles. The arithmetic is that of augment/, so the
 // bytes are those of ProgramRunner.
 //
-//   ApplySteps<3>(program, x, y, samples);   // four pixels of a row of the result, from x on
+//   ApplySteps<3>(program, tables, x, y, samples);   // four pixels of a row, from x on
 //
-// Lifetime: a plain value.
+// Lifetime: a plain value. Its tables are among those of all programs of a batch.
 //
 // Thread-safety: pure functions.
 //
@@ -24,7 +24,7 @@ enum class PixelStepKind : uint8_t { kTable, kSaturation, kHue, kGray, kErase };
 
 struct PixelStep {
   PixelStepKind kind = PixelStepKind::kTable;
-  uint8_t table = 0;      // kTable: its number
+  uint32_t table = 0;     // kTable: its place among the batch's tables
   uint8_t color[3] = {};  // kErase
   // kErase: what is inside. Noise instead of the colour if `noise` is not 0, of which it is the
   // seed.
@@ -34,11 +34,16 @@ struct PixelStep {
 };
 
 struct PixelProgram {
-  static constexpr uint32_t kMaxSteps = 8, kMaxTables = 4;
+  // Neighbouring tables are one step, so that every other step is one at most.
+  static constexpr uint32_t kMaxSteps = 8, kMaxTables = kMaxSteps / 2;
 
   uint32_t count = 0;
   PixelStep steps[kMaxSteps] = {};
-  uint8_t tables[kMaxTables][256] = {};
+};
+
+// What becomes of each level.
+struct PixelTable {
+  uint8_t of[256] = {};
 };
 
 // Operations on colours leave gray images as they are.
@@ -77,13 +82,14 @@ SHARDPACK_HOST_DEVICE inline void ErasePixel(const PixelStep& step, uint32_t x, 
 }
 
 template <uint32_t kChannels>
-SHARDPACK_HOST_DEVICE inline void ApplySteps(const PixelProgram& program, uint32_t x, uint32_t y,
+SHARDPACK_HOST_DEVICE inline void ApplySteps(const PixelProgram& program, const PixelTable* tables,
+                                             uint32_t x, uint32_t y,
                                              uint8_t (&samples)[4][kChannels]) {
   for (uint32_t i = 0; i < program.count; ++i) {
     const PixelStep& step = program.steps[i];
     for (uint32_t p = 0; p < 4; ++p) {
       if (step.kind == PixelStepKind::kTable) {
-        const uint8_t* const table = program.tables[step.table];
+        const uint8_t* const table = tables[step.table].of;
         for (uint32_t c = 0; c < kChannels; ++c) samples[p][c] = table[samples[p][c]];
       } else if (step.kind == PixelStepKind::kErase) {
         ErasePixel<kChannels>(step, x + p, y, samples[p]);

@@ -99,6 +99,7 @@ PreprocessWork MakePreprocessWork(const PreprocessLaunch& launch) {
   work.labels = launch.labels;
   work.out_labels = launch.out_labels;
   work.programs = launch.programs;
+  work.pixel_tables = launch.pixel_tables;
   work.source = launch.source;
   PreprocessStore& store = work.store;
   store.out = static_cast<uint8_t*>(launch.out);
@@ -131,7 +132,7 @@ absl::Status PreprocessOnHost(const PreprocessLaunch& launch) {
   return absl::OkStatus();
 }
 
-absl::Status PreprocessByThreads(const PreprocessLaunch& given, int threads) {
+absl::Status PreprocessEach(const PreprocessLaunch& given, int threads, const MakeSample& make) {
   if (auto status = CheckPreprocess(given); !status.ok()) return status;
   PreprocessLaunch launch = given;
   const PreprocessWork work = MakePreprocessWork(given);
@@ -142,7 +143,7 @@ absl::Status PreprocessByThreads(const PreprocessLaunch& given, int threads) {
   std::atomic<uint32_t> next{0};
   std::mutex mutex;
   absl::Status first;
-  RunOnThreads(static_cast<size_t>(std::max(threads, 1)), [&](size_t) {
+  RunOnThreads(static_cast<size_t>(std::max(threads, 1)), [&](size_t thread) {
     for (uint32_t i; (i = next.fetch_add(1)) < launch.count;) {
       PreprocessLaunch one = launch;
       one.samples = launch.samples + i;
@@ -153,17 +154,25 @@ absl::Status PreprocessByThreads(const PreprocessLaunch& given, int threads) {
         one.labels = nullptr;
       }
       if (launch.programs != nullptr) one.programs = launch.programs + i;
-      if (one.programs == nullptr && NeedsNoResize(*one.samples, launch)) {
-        Convert(*one.samples, one);
-        continue;
-      }
-      const absl::Status done = PreprocessOnHost(one);
-      if (done.ok()) continue;
+      const absl::Status made = make(thread, i, one);
+      if (made.ok()) continue;
       const std::lock_guard lock(mutex);
-      first.Update(done);
+      first.Update(made);
     }
   });
   return first;
+}
+
+absl::Status PreprocessOne(const PreprocessLaunch& one) {
+  if (one.programs != nullptr || !NeedsNoResize(*one.samples, one)) return PreprocessOnHost(one);
+  Convert(*one.samples, one);
+  return absl::OkStatus();
+}
+
+absl::Status PreprocessByThreads(const PreprocessLaunch& given, int threads) {
+  return PreprocessEach(given, threads, [](size_t, uint32_t, const PreprocessLaunch& one) {
+    return PreprocessOne(one);
+  });
 }
 
 }  // namespace shardpack

@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "absl/status/status.h"
 #include "cuda/kernels/pixel_steps.h"
@@ -67,6 +68,7 @@ struct PreprocessLaunch {
   // On the device, one a sample: what is done to its pixels before they are normalised
   // (pixel_steps.h); nullptr: nothing. Padding stays zeros.
   const PixelProgram* programs = nullptr;
+  const PixelTable* pixel_tables = nullptr;  // on the device, of all programs
   // On the device, read when the launch runs: samples and labels are those that it names; labels
   // are copied if there are out_labels.
   const StepSource* source = nullptr;
@@ -81,6 +83,12 @@ absl::Status PreprocessOnHost(const PreprocessLaunch& launch);
 // The same by several threads, and without a resize for samples whose box has the output's size and
 // lies on whole pixels: the same bytes.
 absl::Status PreprocessByThreads(const PreprocessLaunch& given, int threads);
+// What that is made of: copies labels, and gives each sample to one of the threads, numbered from
+// 0, as a launch of its own. The first error.
+using MakeSample =
+    std::function<absl::Status(size_t thread, uint32_t sample, const PreprocessLaunch& one)>;
+absl::Status PreprocessEach(const PreprocessLaunch& given, int threads, const MakeSample& make);
+absl::Status PreprocessOne(const PreprocessLaunch& one);
 
 // In the target //cuda/kernels:preprocess_cuda. `cuda_stream` is a cudaStream_t.
 int LaunchPreprocess(const PreprocessLaunch& launch, void* cuda_stream);

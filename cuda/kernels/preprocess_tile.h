@@ -260,7 +260,8 @@ class TileMaker {
         }
       }
       if (work_.programs != nullptr) {
-        ApplySteps<kChannels>(work_.programs[index_], left + x, top + y, samples);
+        ApplySteps<kChannels>(work_.programs[index_], work_.pixel_tables, left + x, top + y,
+                              samples);
       }
       put(x, y, samples);
     });

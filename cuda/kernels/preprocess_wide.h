@@ -91,7 +91,7 @@ class WideTile {
       if (work_.programs != nullptr) {
         uint8_t four[4][kChannels] = {};
         for (uint32_t c = 0; c < kChannels; ++c) four[0][c] = samples[c];
-        ApplySteps<kChannels>(work_.programs[index_], x, y, four);
+        ApplySteps<kChannels>(work_.programs[index_], work_.pixel_tables, x, y, four);
         for (uint32_t c = 0; c < kChannels; ++c) samples[c] = four[0][c];
       }
       StorePixel<kChannels>(work_.store, index_, x, y, samples);

@@ -27,7 +27,8 @@ struct PreprocessWork {
   const int64_t* labels;  // nullptr: none
   int64_t* out_labels;
   const PixelProgram* programs;  // nullptr: none
-  const StepSource* source;      // nullptr: samples and labels are as above
+  const PixelTable* pixel_tables;
+  const StepSource* source;  // nullptr: samples and labels are as above
 };
 
 SHARDPACK_HOST_DEVICE inline const PreprocessSample* SamplesOf(const PreprocessWork& work) {

@@ -29,7 +29,7 @@ class CopyPixels final : public BatchRoute {
 
   size_t payload_bytes() const override { return 0; }
   absl::Status Stage(const HostBatch& batch, DeviceBuffer& buffer, std::byte*,
-                     std::vector<UploadCopy>& copies) override {
+                     std::vector<UploadCopy>& copies, std::vector<BadSample>&) override {
     if (shape().pixel_bytes > 0) copies.push_back(CopyOfPixels(batch, buffer));
     return absl::OkStatus();
   }
@@ -44,7 +44,7 @@ class PreprocessOnDevice final : public BatchRoute {
   // The parameters on the device are right except for padding, which the last batch of an epoch may
   // have.
   absl::Status Stage(const HostBatch& batch, DeviceBuffer& buffer, std::byte* payload,
-                     std::vector<UploadCopy>& copies) override {
+                     std::vector<UploadCopy>& copies, std::vector<BadSample>&) override {
     copies.push_back(CopyOfPixels(batch, buffer));
     const std::vector<uint64_t>& ids = buffer.info.ids;
     const bool padded = std::find(ids.begin(), ids.end(), kPaddingId) != ids.end();
@@ -73,7 +73,7 @@ class PreprocessOnCpu final : public BatchRoute {
 
   size_t payload_bytes() const override { return shape().pixel_bytes; }
   absl::Status Stage(const HostBatch& batch, DeviceBuffer& buffer, std::byte* payload,
-                     std::vector<UploadCopy>& copies) override {
+                     std::vector<UploadCopy>& copies, std::vector<BadSample>&) override {
     PointAt(reinterpret_cast<const uint8_t*>(batch.pixels()->bytes.data()), shape(),
             buffer.info.ids, samples_);
     return StagePreprocessed(samples_, buffer, payload, copies);
@@ -103,6 +103,51 @@ absl::Status BatchRoute::StagePreprocessed(
   return absl::OkStatus();
 }
 
+absl::Status EnqueueSlots(Device& device, const BatchShape& shape, const DeviceBuffers& buffers,
+                          const DeviceBuffer& buffer, size_t first, size_t count, Stream stream) {
+  const size_t rounds = buffers.spec().tails;
+  const RoundScratch& scratch = buffers.spec().scratch;
+  const PreprocessLaunch all = shape.LaunchOf(buffer);
+  const auto levels = [&](size_t round) {
+    return buffers.scratch() + scratch.levels_at[round % scratch.levels_at.size()];
+  };
+  const size_t image_bytes = all.output.Bytes(all.out_width, all.out_height);
+  auto* const out = static_cast<uint8_t*>(all.out) + first * image_bytes;
+  PreprocessLaunch launch = all;
+  launch.samples = all.samples + first;
+  if (all.programs != nullptr) launch.programs = all.programs + first;
+  launch.count = static_cast<uint32_t>(count);
+  launch.out = out;
+  if (rounds > 0) {
+    launch.output = PixelOutput({}, all.channels);
+    launch.out = levels(0);
+  }
+  RETURN_IF_ERROR(device.Preprocess(launch, stream));
+  for (size_t round = 0; round < rounds; ++round) {
+    RoundLaunch next{.tails = buffer.tails + round * shape.slots + first,
+                     .programs = buffer.programs + (round + 1) * shape.slots + first,
+                     .pixel_tables = buffer.pixel_tables,
+                     .from = levels(round),
+                     .count = static_cast<uint32_t>(count),
+                     .channels = all.channels,
+                     .width = all.out_width,
+                     .height = all.out_height};
+    if (scratch.has_statistics) {
+      next.statistics =
+          reinterpret_cast<RoundStatistics*>(buffers.scratch() + scratch.statistics_at);
+      next.tables = reinterpret_cast<RoundTables*>(buffers.scratch() + scratch.tables_at);
+    }
+    if (round + 1 == rounds) {
+      next.output = all.output;
+      next.out = out;
+    } else {
+      next.out = levels(round + 1);
+    }
+    RETURN_IF_ERROR(device.AugmentRound(next, stream));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TryKernel(Device& device, const BatchShape& shape, const DeviceBuffers& buffers,
                        Stream stream) {
   std::vector<PreprocessSample> samples = shape.Samples();
@@ -115,11 +160,15 @@ absl::Status TryKernel(Device& device, const BatchShape& shape, const DeviceBuff
       const size_t bytes = buffers.spec().programs * shape.slots * sizeof(PixelProgram);
       RETURN_IF_ERROR(device.Fill(buffer->programs, 0, bytes, stream));
     }
+    if (buffer->tails != nullptr) {
+      const size_t bytes = buffers.spec().tails * shape.slots * sizeof(RoundTail);
+      RETURN_IF_ERROR(device.Fill(buffer->tails, 0, bytes, stream));
+    }
     RETURN_IF_ERROR(device.Synchronize(stream));
   }
   const DeviceBuffer& first = *buffers.all().front();
   RETURN_IF_ERROR(device.Fill(first.pixels, 0, buffers.spec().pixel_bytes, stream));
-  absl::Status tried = device.Preprocess(shape.LaunchOf(first), stream);
+  absl::Status tried = EnqueueSlots(device, shape, buffers, first, 0, shape.slots, stream);
   tried.Update(device.Synchronize(stream));
   return tried;
 }

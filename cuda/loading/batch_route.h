@@ -2,7 +2,7 @@
 //
 //   route->Begin(copy_stream);                                        // once
 //   absl::Status status = route->Prepare(batch, buffer, bad);
-//   status = route->Stage(batch, buffer, payload, copies);
+//   status = route->Stage(batch, buffer, payload, copies, bad);
 //   ...                                                               // the copies are enqueued
 //   absl::StatusOr<Stream> last = route->Launch(buffer, copied);      // the batch is ready after it
 //   if (route->has_to_settle()) status = route->Settle(buffer, bad);  // later, in the same order
@@ -12,8 +12,8 @@
 //   CopyPixels          pixels as the Loader decodes them; or none, for encoded bytes
 //   PreprocessOnDevice  the Loader's pixels, which a kernel preprocesses
 //   DecodeOnDevice      images that are decoded for the device, and then preprocessed there
-// PreprocessOnCpu and DecodeOnCpu stand in for the last two if no kernel runs on the device: the
-// CPU preprocesses, and the result is copied.
+// PreprocessOnCpu and DecodeOnCpu stand in for the last two if no kernel runs on the device, or
+// cannot do the augmentation: the CPU preprocesses, and the result is copied.
 //
 // Lifetime: what RouteContext refers to outlives it.
 //
@@ -74,9 +74,10 @@ class BatchRoute {
   virtual absl::Status Prepare(const HostBatch&, DeviceBuffer&, std::vector<BadSample>&) {
     return absl::OkStatus();
   }
-  // Adds the copies that the route needs, from the batch and from `payload`.
+  // Adds the copies that the route needs, from the batch and from `payload`. May put other samples
+  // in the place of bad ones, too; after it, labels are those of the batch.
   virtual absl::Status Stage(const HostBatch& batch, DeviceBuffer& buffer, std::byte* payload,
-                             std::vector<UploadCopy>& copies) = 0;
+                             std::vector<UploadCopy>& copies, std::vector<BadSample>& bad) = 0;
   // Enqueues the work on the device that follows the copies, which end with the event `copied`.
   // Returns the stream of the last piece of work.
   virtual absl::StatusOr<Stream> Launch(DeviceBuffer&, Event /*copied*/) { return copy_stream_; }
@@ -107,8 +108,13 @@ class BatchRoute {
   Stream copy_stream_ = nullptr;
 };
 
-// Writes the parameters of each buffer, which stay right for batches without padding, and runs the
-// kernel once, on zeros: Unimplemented if it was not built for this device.
+// Enqueues what makes these slots of a batch on the device: the preprocessing, and after it the
+// rounds of augmentation.
+absl::Status EnqueueSlots(Device& device, const BatchShape& shape, const DeviceBuffers& buffers,
+                          const DeviceBuffer& buffer, size_t first, size_t count, Stream stream);
+
+// Writes the parameters of each buffer, which stay right for batches without padding, and runs all
+// kernels of a batch once, on zeros: Unimplemented if they were not built for this device.
 absl::Status TryKernel(Device& device, const BatchShape& shape, const DeviceBuffers& buffers,
                        Stream stream);
 

@@ -128,7 +128,8 @@ PreprocessLaunch BatchShape::LaunchOf(const DeviceBuffer& buffer) const {
           .filter = filter,
           .output = *output,
           .out = buffer.output,
-          .programs = buffer.programs};
+          .programs = buffer.programs,
+          .pixel_tables = buffer.pixel_tables};
 }
 
 }  // namespace shardpack

@@ -1,6 +1,5 @@
 // The routes of images that are decoded for the device.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -16,6 +15,7 @@
 #include "cuda/device/host_device.h"
 #include "cuda/device/leak.h"
 #include "cuda/loading/batch_route.h"
+#include "cuda/loading/cpu_augment.h"
 #include "cuda/loading/device_augment.h"
 #include "formats/io/status_macros.h"
 #include "readers/order/order.h"
@@ -86,19 +86,21 @@ class DecodeRoute : public BatchRoute {
 class DecodeOnDevice final : public DecodeRoute {
  public:
   explicit DecodeOnDevice(RouteContext context)
-      : DecodeRoute(context, context.device, *context.options.decode),
-        augments_(!decode_.augment.empty()),
-        rounds_(augments_ ? RoundsOf(decode_.augment) : 0) {}
+      : DecodeRoute(context, context.device, *context.options.decode) {
+    if (decode_.augment.empty()) return;
+    programs_.emplace(RoundsOf(decode_.augment), shape().slots, shape().out_width,
+                      shape().out_height);
+  }
 
   absl::Status Begin(Stream copy_stream) override;
   size_t payload_bytes() const override {
-    return TailsAt() + rounds_ * shape().slots * sizeof(RoundTail);
+    return TablesAt() + (programs_ ? programs_->programs().size() : 0) * PixelProgram::kMaxTables *
+                            sizeof(PixelTable);
   }
   absl::Status Stage(const HostBatch&, DeviceBuffer& buffer, std::byte* payload,
-                     std::vector<UploadCopy>& copies) override {
+                     std::vector<UploadCopy>& copies, std::vector<BadSample>&) override {
     StageSamples(samples_, buffer, payload, copies);
-    if (augments_) StagePrograms(buffer, payload, copies);
-    return absl::OkStatus();
+    return programs_ ? StagePrograms(buffer, payload, copies) : absl::OkStatus();
   }
   // On a stream of its own, of high priority: the next batch's decoding neither waits for it nor
   // takes its place.
@@ -110,119 +112,61 @@ class DecodeOnDevice final : public DecodeRoute {
   }
   bool has_to_settle() const override { return decoder_->has_to_check(); }
   absl::Status Settle(DeviceBuffer& buffer, std::vector<BadSample>& bad) override;
-  void FillStats(DeviceLoaderStats& stats) const override {
-    DecodeRoute::FillStats(stats);
-    stats.device_bytes += scratch_bytes_;
-  }
   void End() override;
 
  private:
+  // What lies where in the payload.
   size_t ProgramsAt() const { return DeviceAligned(shape().slots * sizeof(PreprocessSample)); }
   size_t TailsAt() const {
-    return ProgramsAt() + (augments_ ? (rounds_ + 1) * shape().slots * sizeof(PixelProgram) : 0);
+    return ProgramsAt() + (programs_ ? programs_->programs().size_bytes() : 0);
   }
+  size_t TablesAt() const { return TailsAt() + (programs_ ? programs_->tails().size_bytes() : 0); }
   // Those of the samples that are there now.
-  void StagePrograms(const DeviceBuffer& buffer, std::byte* payload,
-                     std::vector<UploadCopy>& copies) const;
-  // Enqueues what makes these slots of the result: the preprocessing, and the rounds after it.
-  absl::Status Make(const DeviceBuffer& buffer, size_t first, size_t count, Stream stream);
+  absl::Status StagePrograms(const DeviceBuffer& buffer, std::byte* payload,
+                             std::vector<UploadCopy>& copies);
+  absl::Status Make(const DeviceBuffer& buffer, size_t first, size_t count, Stream stream) {
+    return EnqueueSlots(device(), shape(), context_.buffers, buffer, first, count, stream);
+  }
   Stream DecodeStream() const override { return copy_stream_; }
+  bool has_rounds() const { return context_.buffers.spec().tails > 0; }
 
-  const bool augments_;
-  const size_t rounds_;
-  // Of the rounds, which come one after the other on the work stream.
-  void* scratch_ = nullptr;
-  size_t scratch_bytes_ = 0;
-  std::array<uint8_t*, 2> levels_ = {};
-  RoundStatistics* statistics_ = nullptr;
-  RoundTables* tables_ = nullptr;
+  std::optional<DevicePrograms> programs_;  // of the batch that is staged
+  SampleProgram drawn_;
   Event decoded_again_ = nullptr;
 };
 
 absl::Status DecodeOnDevice::Begin(Stream copy_stream) {
   RETURN_IF_ERROR(DecodeRoute::Begin(copy_stream));
-  if (rounds_ == 0) return absl::OkStatus();
-  const size_t slots = shape().slots;
-  const size_t levels =
-      DeviceAligned(slots * shape().out_width * shape().out_height * shape().channels);
-  const size_t statistics = DeviceAligned(slots * sizeof(RoundStatistics));
-  const size_t bytes = 2 * levels + statistics + slots * sizeof(RoundTables);
-  ASSIGN_OR_RETURN(scratch_, device().Allocate(bytes, "augmentation"));
-  scratch_bytes_ = bytes;
-  auto* const at = static_cast<uint8_t*>(scratch_);
-  levels_ = {at, at + levels};
-  if (NeedsStatistics(decode_.augment)) {
-    statistics_ = reinterpret_cast<RoundStatistics*>(at + 2 * levels);
-    tables_ = reinterpret_cast<RoundTables*>(at + 2 * levels + statistics);
+  if (has_rounds()) {
+    ASSIGN_OR_RETURN(decoded_again_, device().CreateEvent());
   }
-  ASSIGN_OR_RETURN(decoded_again_, device().CreateEvent());
   return absl::OkStatus();
 }
 
 void DecodeOnDevice::End() {
   DecodeRoute::End();
-  const std::chrono::milliseconds patience = context_.options.stop_patience;
-  if (scratch_ == nullptr || device().lost() || !device().WaitUntilIdle(copy_stream_, patience) ||
-      !device().WaitUntilIdle(context_.work_stream, patience)) {
-    return;  // there is nothing, or the device may still use it
-  }
-  (void)device().Free(scratch_);
   if (decoded_again_ != nullptr && !device().lost()) (void)device().DestroyEvent(decoded_again_);
 }
 
-void DecodeOnDevice::StagePrograms(const DeviceBuffer& buffer, std::byte* payload,
-                                   std::vector<UploadCopy>& copies) const {
+absl::Status DecodeOnDevice::StagePrograms(const DeviceBuffer& buffer, std::byte* payload,
+                                           std::vector<UploadCopy>& copies) {
   const std::vector<std::optional<SampleIdentity>> identities = Identities(buffer.info);
-  const size_t slots = identities.size();
-  for (size_t slot = 0; slot < slots; ++slot) {
-    SampleProgram drawn;
-    if (identities[slot])
-      decode_.augment.Draw(*identities[slot], shape().out_width, shape().out_height, drawn);
-    DeviceProgram program = DeviceProgramOf(drawn, rounds_, shape().out_width, shape().out_height);
-    if (!identities[slot] && rounds_ > 0) program.tails.back().kind = TailKind::kPadding;
-    for (size_t round = 0; round <= rounds_; ++round) {
-      std::memcpy(payload + ProgramsAt() + (round * slots + slot) * sizeof(PixelProgram),
-                  &program.programs[round], sizeof(PixelProgram));
+  programs_->Clear();
+  for (size_t slot = 0; slot < identities.size(); ++slot) {
+    if (!identities[slot]) {
+      programs_->SetPadding(slot);
+      continue;
     }
-    for (size_t round = 0; round < rounds_; ++round) {
-      std::memcpy(payload + TailsAt() + (round * slots + slot) * sizeof(RoundTail),
-                  &program.tails[round], sizeof(RoundTail));
-    }
+    decode_.augment.Draw(*identities[slot], shape().out_width, shape().out_height, drawn_);
+    RETURN_IF_ERROR(programs_->Set(slot, drawn_));
   }
-  copies.push_back({payload + ProgramsAt(), buffer.programs, TailsAt() - ProgramsAt()});
-  copies.push_back({payload + TailsAt(), buffer.tails, rounds_ * slots * sizeof(RoundTail)});
-}
-
-absl::Status DecodeOnDevice::Make(const DeviceBuffer& buffer, size_t first, size_t count,
-                                  Stream stream) {
-  const PreprocessLaunch all = shape().LaunchOf(buffer);
-  const size_t image_bytes = all.output.Bytes(all.out_width, all.out_height);
-  auto* const out = static_cast<uint8_t*>(all.out) + first * image_bytes;
-  PreprocessLaunch launch = all;
-  launch.samples = all.samples + first;
-  if (augments_) launch.programs = all.programs + first;
-  launch.count = static_cast<uint32_t>(count);
-  launch.out = out;
-  if (rounds_ > 0) {
-    launch.output = PixelOutput({}, all.channels);
-    launch.out = levels_[0];
-  }
-  RETURN_IF_ERROR(device().Preprocess(launch, stream));
-  for (size_t round = 0; round < rounds_; ++round) {
-    const bool last = round + 1 == rounds_;
-    RoundLaunch next{.tails = buffer.tails + round * shape().slots + first,
-                     .programs = buffer.programs + (round + 1) * shape().slots + first,
-                     .from = levels_[round % 2],
-                     .count = static_cast<uint32_t>(count),
-                     .channels = all.channels,
-                     .width = all.out_width,
-                     .height = all.out_height,
-                     .statistics = statistics_,
-                     .tables = tables_};
-    if (last) next.output = all.output;
-    next.out = last ? static_cast<void*>(out) : levels_[(round + 1) % 2];
-    RETURN_IF_ERROR(device().AugmentRound(next, stream));
-  }
+  const auto stage = [&](size_t at, const auto& made, void* to) {
+    std::memcpy(payload + at, made.data(), made.size_bytes());
+    copies.push_back({payload + at, to, made.size_bytes()});
+  };
+  stage(ProgramsAt(), programs_->programs(), buffer.programs);
+  if (has_rounds()) stage(TailsAt(), programs_->tails(), buffer.tails);
+  if (!programs_->tables().empty()) stage(TablesAt(), programs_->tables(), buffer.pixel_tables);
   return absl::OkStatus();
 }
 
@@ -234,18 +178,20 @@ DeviceDecode WithoutGpu(DeviceDecode decode) {
 class DecodeOnCpu final : public DecodeRoute {
  public:
   explicit DecodeOnCpu(RouteContext context)
-      : DecodeRoute(context, HostDevice::Get(), WithoutGpu(*context.options.decode)) {}
+      : DecodeRoute(context, HostDevice::Get(), WithoutGpu(*context.options.decode)) {
+    if (!decode_.augment.empty()) augment_.emplace(decode_.augment, context_.cores);
+  }
 
   size_t payload_bytes() const override { return shape().pixel_bytes; }
   absl::Status Stage(const HostBatch&, DeviceBuffer& buffer, std::byte* payload,
-                     std::vector<UploadCopy>& copies) override {
-    if (decode_.augment.empty()) return StagePreprocessed(samples_, buffer, payload, copies);
+                     std::vector<UploadCopy>& copies, std::vector<BadSample>& bad) override {
+    if (!augment_) return StagePreprocessed(samples_, buffer, payload, copies);
     const std::vector<std::optional<SampleIdentity>> identities = Identities(buffer.info);
-    return StagePreprocessed(samples_, buffer, payload, copies,
-                             [&](const PreprocessLaunch& launch, int threads) {
-                               return PreprocessAugmented(launch, decode_.augment, identities,
-                                                          context_.describe, threads);
-                             });
+    RETURN_IF_ERROR(StagePreprocessed(samples_, buffer, payload, copies,
+                                      [&](const PreprocessLaunch& launch, int) {
+                                        return augment_->Preprocess(launch, identities, why_bad_);
+                                      }));
+    return SubstituteFinished(buffer, payload, bad);
   }
   absl::StatusOr<Stream> Launch(DeviceBuffer&, Event) override {
     RETURN_IF_ERROR(decoder_->Done(DecodeStream()));
@@ -254,6 +200,19 @@ class DecodeOnCpu final : public DecodeRoute {
 
  private:
   Stream DecodeStream() const override { return nullptr; }
+  // Of samples whose operations failed, as a Loader does.
+  absl::Status SubstituteFinished(DeviceBuffer& buffer, std::byte* pixels,
+                                  std::vector<BadSample>& bad) {
+    const size_t image_bytes = shape().pixel_bytes / shape().slots;
+    for (size_t slot = 0; slot < why_bad_.size(); ++slot) {
+      if (why_bad_[slot].ok()) continue;
+      ASSIGN_OR_RETURN(const size_t other, Substitute(buffer, slot, bad));
+      std::memcpy(pixels + slot * image_bytes, pixels + other * image_bytes, image_bytes);
+    }
+    return absl::OkStatus();
+  }
+
+  std::optional<CpuAugment> augment_;
 };
 
 absl::Status DecodeOnDevice::Settle(DeviceBuffer& buffer, std::vector<BadSample>& bad) {
@@ -268,7 +227,7 @@ absl::Status DecodeOnDevice::Settle(DeviceBuffer& buffer, std::vector<BadSample>
   decoded_ = decoder_->stats();
   ReportCpuWork();
   Stream stream = copy_stream_;
-  if (rounds_ > 0) {  // their memory is the work stream's
+  if (has_rounds()) {  // their memory is the work stream's
     stream = context_.work_stream;
     RETURN_IF_ERROR(device().RecordEvent(decoded_again_, copy_stream_));
     RETURN_IF_ERROR(device().StreamWait(stream, decoded_again_));
@@ -405,8 +364,7 @@ absl::StatusOr<size_t> DecodeRoute::SubstituteFor(const BatchInfo& info, size_t 
     const size_t other = (slot + next) % why_bad_.size();
     if (why_bad_[other].ok() && info.ids[other] != kPaddingId) return other;
   }
-  return absl::DataLossError(
-      absl::StrCat("no image of a batch can be decoded; one of them: ", why));
+  return absl::DataLossError(absl::StrCat("no image of a batch can be used; one of them: ", why));
 }
 
 absl::StatusOr<size_t> DecodeRoute::Substitute(DeviceBuffer& buffer, size_t slot,

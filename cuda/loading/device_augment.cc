@@ -1,42 +1,49 @@
 #include "cuda/loading/device_augment.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <mutex>
 #include <numeric>
-#include <vector>
+#include <optional>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "augment/operation.h"
-#include "cuda/kernels/run_on_threads.h"
+#include "augment/warp_arithmetic.h"
+#include "cuda/device/device.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
 using O = OperationKind;
 
-constexpr std::array kTables = {O::kBrightness, O::kPosterize, O::kSolarize, O::kInvert, O::kGamma};
-constexpr std::array kPixels = {O::kBrightness, O::kPosterize, O::kSolarize,  O::kInvert, O::kGamma,
-                                O::kSaturation, O::kHue,       O::kGrayscale, O::kErase};
-constexpr std::array kStatistics = {O::kContrast, O::kAutocontrast, O::kEqualize};
-constexpr std::array kTails = {
-    O::kContrast,    O::kAutocontrast,   O::kEqualize,    O::kSharpness, O::kShearX,
-    O::kShearY,      O::kTranslateX,     O::kTranslateY,  O::kRotate,    O::kAffine,
-    O::kPerspective, O::kFlipHorizontal, O::kFlipVertical};
 constexpr size_t kMaxRounds = 8;
 
-template <typename Kinds>
-bool IsOneOf(const Kinds& kinds, OperationKind kind) {
-  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+bool IsOfPixels(OperationKind kind) {  // that is no table
+  return kind == O::kSaturation || kind == O::kHue || kind == O::kGrayscale || kind == O::kErase;
+}
+bool IsStep(OperationKind kind) { return IsFixedTable(kind) || IsOfPixels(kind); }
+bool IsOfStatistics(OperationKind kind) { return IsTable(kind) && !IsFixedTable(kind); }
+bool IsTail(OperationKind kind) {
+  return IsOfStatistics(kind) || kind == O::kSharpness || (IsWarp(kind) && kind != O::kElastic);
 }
 
-// What the operations make of each level.
-void MakeTable(const SampleProgram& tables, uint8_t (&table)[256]) {
-  std::iota(table, table + 256, uint8_t{0});
-  ProgramRunner runner;
-  // Of tables it gives no error.
-  (void)runner.Apply(tables, {table, 256, 1, 1, 256});
+// The most steps that a sample may get between two of its tails: an upper bound, which knows the
+// order of the plan's steps, and that neighbouring tables are one.
+size_t MostSteps(const AugmentPlan& plan) {
+  // Of those since the last tail, if the last of them is a table, and if it is none.
+  size_t after_table = 0, after_other = 0, most = 0;
+  for (size_t i = 0; i < plan.steps(); ++i) {
+    const std::optional<OperationKind> always = plan.AlwaysDoes(i);
+    if (always && IsTail(*always)) after_table = after_other = 0;
+    const bool tables = plan.MostOf(i, IsFixedTable) > 0, others = plan.MostOf(i, IsOfPixels) > 0;
+    for (size_t n = plan.MostOf(i, IsStep); n > 0; --n) {
+      const size_t longest = std::max(after_table, after_other);
+      if (tables) after_table = std::max(after_table, after_other + 1);
+      if (others) after_other = longest + 1;
+    }
+    most = std::max({most, after_table, after_other});
+  }
+  return most;
 }
 
 PixelStep EraseStep(const Operation& operation, uint32_t width, uint32_t height) {
@@ -52,7 +59,12 @@ PixelStep EraseStep(const Operation& operation, uint32_t width, uint32_t height)
   return step;
 }
 
-RoundTail TailOf(const Operation& operation, uint32_t width, uint32_t height) {
+absl::Status DoesNotFit(const Operation& operation) {
+  return absl::InternalError(
+      absl::StrCat(operation.ToText(), " does not fit into the launches for the plan"));
+}
+
+absl::StatusOr<RoundTail> TailOf(const Operation& operation, uint32_t width, uint32_t height) {
   const double value = operation.values[0];
   RoundTail tail = {.kind = TailKind::kNone,
                     .factor = static_cast<float>(value),
@@ -74,7 +86,7 @@ RoundTail TailOf(const Operation& operation, uint32_t width, uint32_t height) {
       break;
   }
   const std::optional<WarpMatrix> source = SourceOf(operation, width, height);
-  if (!source) return tail;  // what a plan draws has one
+  if (!source) return DoesNotFit(operation);  // what a plan draws has one
   const size_t options = WarpOptionsOf(operation.kind);
   const bool flips = operation.kind == O::kFlipHorizontal || operation.kind == O::kFlipVertical;
   tail.kind = TailKind::kWarp;
@@ -82,144 +94,124 @@ RoundTail TailOf(const Operation& operation, uint32_t width, uint32_t height) {
   tail.fill = static_cast<uint8_t>(operation.values[options + 1]);
   tail.perspective = operation.kind == O::kPerspective;
   std::copy(source->begin(), source->end(), tail.matrix);
+  if (tail.perspective) return tail;
+  tail.step_x = WarpStep(tail.matrix[0]);
+  tail.step_y = WarpStep(tail.matrix[3]);
   return tail;
 }
 
-// Joins neighbouring tables.
-class ProgramMaker {
- public:
-  ProgramMaker(PixelProgram& made, uint32_t width, uint32_t height)
-      : made_(made), width_(width), height_(height) {}
-
-  void Add(const Operation& operation) {
-    if (IsOneOf(kTables, operation.kind)) {
-      tables_.operations.push_back(operation);
-      return;
-    }
-    Flush();
-    const double value = operation.values[0];
-    if (operation.kind == O::kSaturation) {
-      Put({.kind = PixelStepKind::kSaturation,
-           .value = static_cast<float>(value),
-           .rest = static_cast<float>(1.0 - value)});
-    } else if (operation.kind == O::kHue) {
-      Put({.kind = PixelStepKind::kHue, .value = static_cast<float>(value)});
-    } else if (operation.kind == O::kGrayscale) {
-      Put({.kind = PixelStepKind::kGray});
-    } else if (operation.kind == O::kErase) {
-      Put(EraseStep(operation, width_, height_));
-    }
-  }
-  void Flush() {
-    if (tables_.operations.empty() || used_ == PixelProgram::kMaxTables) return;
-    MakeTable(tables_, made_.tables[used_]);
-    tables_.operations.clear();
-    Put({.kind = PixelStepKind::kTable, .table = used_++});
-  }
-
- private:
-  void Put(const PixelStep& step) {
-    if (made_.count < PixelProgram::kMaxSteps) made_.steps[made_.count++] = step;
-  }
-
-  PixelProgram& made_;
-  const uint32_t width_, height_;
-  SampleProgram tables_;
-  uint8_t used_ = 0;
-};
-
 }  // namespace
 
-size_t RoundsOf(const AugmentPlan& plan) { return plan.MostOf(kTails); }
+size_t RoundsOf(const AugmentPlan& plan) { return plan.MostOf(IsTail); }
 
-bool NeedsStatistics(const AugmentPlan& plan) { return plan.MostOf(kStatistics) > 0; }
+bool NeedsStatistics(const AugmentPlan& plan) { return plan.MostOf(IsOfStatistics) > 0; }
 
 std::string WhyNotOnDevice(const AugmentPlan& plan) {
   std::string names;
   for (size_t i = 0; i < kOperationKinds; ++i) {
     const auto kind = static_cast<OperationKind>(i);
-    const bool can = kind == O::kIdentity || IsOneOf(kPixels, kind) || IsOneOf(kTails, kind);
+    const bool can = kind == O::kIdentity || kind == O::kChain || IsStep(kind) || IsTail(kind);
     if (can || !plan.MayDo(kind)) continue;
-    absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(FactsOf(kind).name));
+    // Plans have no blend, but the step that draws it, with chains.
+    const std::string_view name = kind == O::kBlend ? "aug_mix" : FactsOf(kind).name;
+    absl::StrAppend(&names, names.empty() ? "" : ", ", std::string(name));
   }
   if (!names.empty()) return names;
-  const auto too_many = [&](size_t most, const char* what) {
-    return absl::StrCat("more than ", most, " operations", what);
-  };
-  if (plan.MostOf(kPixels) > PixelProgram::kMaxSteps)
-    return too_many(PixelProgram::kMaxSteps, " on single pixels");
-  if (plan.MostOf(kTables) > PixelProgram::kMaxTables)
-    return too_many(PixelProgram::kMaxTables, " that are tables");
-  return RoundsOf(plan) <= kMaxRounds ? "" : too_many(kMaxRounds, " on whole images");
+  if (MostSteps(plan) > PixelProgram::kMaxSteps) {
+    return absl::StrCat("more than ", PixelProgram::kMaxSteps,
+                        " operations on single pixels in a row");
+  }
+  if (RoundsOf(plan) <= kMaxRounds) return "";
+  return absl::StrCat("more than ", kMaxRounds, " operations on whole images");
 }
 
-DeviceProgram DeviceProgramOf(const SampleProgram& program, size_t rounds, uint32_t width,
-                              uint32_t height) {
-  DeviceProgram made{std::vector<PixelProgram>(rounds + 1), std::vector<RoundTail>(rounds)};
+RoundScratch::RoundScratch(const AugmentPlan& plan, size_t slots, size_t level_bytes) {
+  const size_t rounds = RoundsOf(plan);
+  if (rounds == 0) return;
+  const auto place = [this](size_t wanted_bytes) {
+    const size_t at = bytes;
+    bytes += DeviceAligned(wanted_bytes);
+    return at;
+  };
+  levels_at[0] = place(level_bytes);
+  if (rounds > 1) levels_at[1] = place(level_bytes);
+  has_statistics = NeedsStatistics(plan);
+  if (!has_statistics) return;
+  statistics_at = place(slots * sizeof(RoundStatistics));
+  tables_at = place(slots * sizeof(RoundTables));
+}
+
+DevicePrograms::DevicePrograms(size_t rounds, size_t slots, uint32_t width, uint32_t height)
+    : rounds_(rounds),
+      slots_(slots),
+      width_(width),
+      height_(height),
+      programs_((rounds + 1) * slots),
+      tails_(rounds * slots) {}
+
+void DevicePrograms::Reset(size_t slot) {
+  for (size_t round = 0; round <= rounds_; ++round) programs_[round * slots_ + slot].count = 0;
+  for (size_t round = 0; round < rounds_; ++round) tails_[round * slots_ + slot] = {};
+}
+
+void DevicePrograms::SetPadding(size_t slot) {
+  Reset(slot);
+  if (rounds_ > 0) tails_[(rounds_ - 1) * slots_ + slot].kind = TailKind::kPadding;
+}
+
+absl::Status DevicePrograms::Set(size_t slot, const SampleProgram& program) {
+  Reset(slot);
+  joined_.operations.clear();
   size_t round = 0;
-  std::optional<ProgramMaker> maker;
-  maker.emplace(made.programs[0], width, height);
   for (const Operation& operation : program.operations) {
-    if (!IsOneOf(kTails, operation.kind) || round == rounds) {
-      maker->Add(operation);
+    PixelProgram& made = programs_[round * slots_ + slot];
+    if (!IsTail(operation.kind)) {
+      RETURN_IF_ERROR(AddStep(operation, made));
       continue;
     }
-    maker->Flush();
-    made.tails[round] = TailOf(operation, width, height);
-    maker.emplace(made.programs[++round], width, height);
+    RETURN_IF_ERROR(FlushTables(made));
+    if (round == rounds_) return DoesNotFit(operation);
+    ASSIGN_OR_RETURN(tails_[round * slots_ + slot], TailOf(operation, width_, height_));
+    ++round;
   }
-  maker->Flush();
-  return made;
+  return FlushTables(programs_[round * slots_ + slot]);
 }
 
-absl::Status PreprocessAugmented(const PreprocessLaunch& launch, const AugmentPlan& plan,
-                                 std::span<const std::optional<SampleIdentity>> samples,
-                                 const std::function<std::string(uint64_t id)>& describe,
-                                 int threads) {
-  const uint32_t width = launch.out_width, height = launch.out_height;
-  const size_t row_bytes = size_t{width} * launch.channels;
-  const size_t out_bytes = launch.output.Bytes(width, height);
-  std::atomic<uint32_t> next{0};
-  std::mutex mutex;
-  absl::Status first;
-  RunOnThreads(static_cast<size_t>(std::max(threads, 1)), [&](size_t) {
-    std::vector<uint8_t> levels(row_bytes * height);
-    ProgramRunner runner;
-    SampleProgram program;
-    for (uint32_t i; (i = next.fetch_add(1)) < launch.count;) {
-      auto* const out = static_cast<uint8_t*>(launch.out) + i * out_bytes;
-      PreprocessLaunch one = launch;
-      one.samples = launch.samples + i;
-      one.count = 1;
-      one.programs = nullptr;
-      if (launch.labels != nullptr) {
-        launch.out_labels[i] = launch.labels[i];
-        one.labels = nullptr;
-      }
-      const bool plain = one.samples->pixels == nullptr || !samples[i];
-      if (plain) {
-        one.out = out;
-      } else {
-        one.output = PixelOutput({}, launch.channels);
-        one.out = levels.data();
-      }
-      absl::Status done = PreprocessByThreads(one, 1);
-      if (done.ok() && !plain) {
-        plan.Draw(*samples[i], width, height, program);
-        done = runner.Apply(program, {levels.data(), width, height, launch.channels, row_bytes});
-        if (!done.ok()) {
-          done = absl::Status(done.code(), absl::StrCat(describe(samples[i]->id), ": ",
-                                                        std::string(done.message())));
-        }
-        for (uint32_t y = 0; done.ok() && y < height; ++y)
-          launch.output.PutRow(levels.data() + y * row_bytes, y, width, height, out);
-      }
-      if (done.ok()) continue;
-      const std::lock_guard lock(mutex);
-      first.Update(done);
-    }
-  });
-  return first;
+absl::Status DevicePrograms::AddStep(const Operation& operation, PixelProgram& made) {
+  if (operation.kind == O::kIdentity) return absl::OkStatus();
+  if (IsFixedTable(operation.kind)) {
+    joined_.operations.push_back(operation);
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(FlushTables(made));
+  if (!IsOfPixels(operation.kind) || made.count == PixelProgram::kMaxSteps)
+    return DoesNotFit(operation);
+  const double value = operation.values[0];
+  PixelStep& step = made.steps[made.count++];
+  if (operation.kind == O::kSaturation) {
+    step = {.kind = PixelStepKind::kSaturation,
+            .value = static_cast<float>(value),
+            .rest = static_cast<float>(1.0 - value)};
+  } else if (operation.kind == O::kHue) {
+    step = {.kind = PixelStepKind::kHue, .value = static_cast<float>(value)};
+  } else if (operation.kind == O::kGrayscale) {
+    step = {.kind = PixelStepKind::kGray};
+  } else {
+    step = EraseStep(operation, width_, height_);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DevicePrograms::FlushTables(PixelProgram& made) {
+  if (joined_.operations.empty()) return absl::OkStatus();
+  if (made.count == PixelProgram::kMaxSteps) return DoesNotFit(joined_.operations.front());
+  made.steps[made.count++] = {.kind = PixelStepKind::kTable,
+                              .table = static_cast<uint32_t>(tables_.size())};
+  PixelTable& table = tables_.emplace_back();
+  std::iota(std::begin(table.of), std::end(table.of), uint8_t{0});
+  const absl::Status applied = runner_.Apply(joined_, {table.of, 256, 1, 1, 256});
+  joined_.operations.clear();
+  return applied;
 }
 
 }  // namespace shardpack

@@ -1,26 +1,29 @@
-// What of an AugmentPlan a device does within the launch that preprocesses a batch, and the same on
-// the CPU for plans that it cannot do.
+// What of an AugmentPlan a device does: within the launch that preprocesses a batch, and in rounds
+// after it (AugmentRound), as many as a sample of the plan may need.
 //
-//   if (const std::string why = WhyNotOnDevice(plan); !why.empty()) ...   // "contrast"
-//   DeviceProgram program = DeviceProgramOf(drawn, RoundsOf(plan), 224, 224);   // of what it drew
-//   absl::Status done = PreprocessAugmented(launch, plan, samples, describe, threads);   // on the CPU
+//   if (const std::string why = WhyNotOnDevice(plan); !why.empty()) ...   // "elastic"
+//   DevicePrograms programs(RoundsOf(plan), slots, 224, 224);
+//   programs.Clear();                                        // each batch
+//   absl::Status set = programs.Set(slot, drawn);            // each slot: what the plan drew
 //
-// Done within that launch: brightness, posterize, solarize, invert, gamma, saturation, hue,
-// grayscale and erase, as far as a program has room (PixelProgram). In rounds after it
-// (AugmentRound), as many as a sample of the plan may need: contrast, autocontrast, equalize,
-// sharpness, and all warps but elastic. The host's: elastic, OpenCV's, and functions of users.
+// Within the launch, and after each round: brightness, posterize, solarize, invert, gamma,
+// saturation, hue, grayscale and erase, as many as a PixelProgram has room for. Rounds: contrast,
+// autocontrast, equalize, sharpness, and all warps but elastic. The host's (cpu_augment.h):
+// elastic, AugMix, OpenCV's, and functions of users.
 //
 // Lifetime: borrows nothing.
 //
-// Thread-safety: pure functions.
+// Thread-safety: one thread at a time.
 //
-// Errors: those of ProgramRunner and of PreprocessByThreads.
+// Errors: Internal for a program that is not of such a plan.
+//
+// Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_AUGMENT_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_AUGMENT_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,8 +32,7 @@
 #include "augment/plan.h"
 #include "augment/program.h"
 #include "cuda/kernels/augment_round.h"
-#include "cuda/kernels/preprocess.h"
-#include "images/augment/random_numbers.h"
+#include "cuda/kernels/pixel_steps.h"
 
 namespace shardpack {
 
@@ -42,21 +44,45 @@ std::string WhyNotOnDevice(const AugmentPlan& plan);
 size_t RoundsOf(const AugmentPlan& plan);
 bool NeedsStatistics(const AugmentPlan& plan);
 
-// What is done to a sample: programs[0], tails[0], programs[1] ...
-struct DeviceProgram {
-  std::vector<PixelProgram> programs;  // one more than rounds
-  std::vector<RoundTail> tails;
-};
-// Of a program that a plan has drawn for this size, with its number of rounds.
-DeviceProgram DeviceProgramOf(const SampleProgram& program, size_t rounds, uint32_t width,
-                              uint32_t height);
+// Memory that the rounds of a batch go through: what lies where.
+struct RoundScratch {
+  RoundScratch() = default;
+  // `level_bytes`: of a batch, one a number.
+  RoundScratch(const AugmentPlan& plan, size_t slots, size_t level_bytes);
 
-// As PreprocessByThreads, with what the plan draws for each sample; nullopt is padding. The error
-// of a sample, of an operation of a user say, begins with `describe` of its id.
-absl::Status PreprocessAugmented(const PreprocessLaunch& launch, const AugmentPlan& plan,
-                                 std::span<const std::optional<SampleIdentity>> samples,
-                                 const std::function<std::string(uint64_t id)>& describe,
-                                 int threads);
+  size_t bytes = 0;                      // 0: no rounds
+  std::array<size_t, 2> levels_at = {};  // the second one with several rounds
+  bool has_statistics = false;
+  size_t statistics_at = 0, tables_at = 0;
+};
+
+class DevicePrograms {
+ public:
+  DevicePrograms(size_t rounds, size_t slots, uint32_t width, uint32_t height);
+
+  // Before the first slot of a batch.
+  void Clear() { tables_.clear(); }
+  absl::Status Set(size_t slot, const SampleProgram& program);
+  void SetPadding(size_t slot);
+
+  // Of each slot, then of the next round: programs()[0], tails()[0], programs()[slots] ...
+  std::span<const PixelProgram> programs() const { return programs_; }
+  std::span<const RoundTail> tails() const { return tails_; }
+  std::span<const PixelTable> tables() const { return tables_; }  // in use
+
+ private:
+  void Reset(size_t slot);
+  absl::Status AddStep(const Operation& operation, PixelProgram& made);
+  absl::Status FlushTables(PixelProgram& made);
+
+  const size_t rounds_, slots_;
+  const uint32_t width_, height_;
+  std::vector<PixelProgram> programs_;
+  std::vector<RoundTail> tails_;
+  std::vector<PixelTable> tables_;
+  SampleProgram joined_;  // neighbouring tables
+  ProgramRunner runner_;
+};
 
 }  // namespace shardpack
 

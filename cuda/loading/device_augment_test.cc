@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -45,17 +46,17 @@ constexpr char kRounds[] =
 constexpr char kUsual[] = "color_jitter(.4, .4, .4, .1) rand_augment(n=2, m=9) erase(p=.25)";
 
 // The rounds of a batch whose first launch has run, by the kernels' code on the host.
-void RunRounds(const std::vector<RoundTail>& tails, const std::vector<PixelProgram>& programs,
-               size_t slots, size_t rounds, const RoundLaunch& form, std::vector<uint8_t> levels,
-               void* out) {
+void RunRounds(const DevicePrograms& made, size_t slots, size_t rounds, const RoundLaunch& form,
+               std::vector<uint8_t> levels, void* out) {
   // Memory holds what was there before.
   std::vector<RoundStatistics> statistics(slots);
   std::vector<RoundTables> tables(slots);
   for (size_t round = 0; round < rounds; ++round) {
     std::vector<uint8_t> next(levels.size(), 0xEE);
     RoundLaunch launch = form;
-    launch.tails = tails.data() + round * slots;
-    launch.programs = programs.data() + (round + 1) * slots;
+    launch.tails = made.tails().data() + round * slots;
+    launch.programs = made.programs().data() + (round + 1) * slots;
+    launch.pixel_tables = made.tables().data();
     launch.from = levels.data();
     launch.statistics = statistics.data();
     launch.tables = tables.data();
@@ -74,43 +75,42 @@ void ExpectAsRunner(const TestBatch& batch, const AugmentPlan& plan, uint32_t wi
   const size_t image_bytes = size_t{width} * height * batch.channels;
   std::vector<uint8_t> levels = OnHost(batch, width, height, ResizeFilter::kBilinear, {});
   const size_t slots = batch.samples.size(), rounds = RoundsOf(plan);
-  std::vector<PixelProgram> programs((rounds + 1) * slots);
-  std::vector<RoundTail> tails(rounds * slots);
+  DevicePrograms made(rounds, slots, width, height);
+  made.Clear();
   ProgramRunner runner;
   const PixelOutput output(format, batch.channels);
   const size_t out_bytes = output.Bytes(width, height);
   std::vector<uint8_t> expected(out_bytes * batch.samples.size()), got(expected.size());
   std::string texts;
   for (size_t i = 0; i < batch.samples.size(); ++i) {
+    if (batch.samples[i].pixels == nullptr) {
+      made.SetPadding(i);
+      continue;
+    }
     SampleProgram program;
     plan.Draw({.seed = 5, .epoch = epoch, .id = i}, width, height, program);
     texts += program.ToText() + "; ";
-    DeviceProgram made = DeviceProgramOf(program, rounds, width, height);
-    if (batch.samples[i].pixels == nullptr && rounds > 0)
-      made.tails.back().kind = TailKind::kPadding;
-    for (size_t round = 0; round <= rounds; ++round)
-      programs[round * slots + i] = made.programs[round];
-    for (size_t round = 0; round < rounds; ++round) tails[round * slots + i] = made.tails[round];
+    const absl::Status set = made.Set(i, program);
+    ASSERT_TRUE(set.ok()) << set;
     uint8_t* const pixels = levels.data() + i * image_bytes;
     const size_t row_bytes = size_t{width} * batch.channels;
-    if (batch.samples[i].pixels != nullptr) {
-      const absl::Status done =
-          runner.Apply(program, {pixels, width, height, batch.channels, row_bytes});
-      ASSERT_TRUE(done.ok()) << done;
-      for (uint32_t y = 0; y < height; ++y) {
-        output.PutRow(pixels + y * row_bytes, y, width, height, expected.data() + i * out_bytes);
-      }
+    const absl::Status done =
+        runner.Apply(program, {pixels, width, height, batch.channels, row_bytes});
+    ASSERT_TRUE(done.ok()) << done;
+    for (uint32_t y = 0; y < height; ++y) {
+      output.PutRow(pixels + y * row_bytes, y, width, height, expected.data() + i * out_bytes);
     }
   }
   PreprocessLaunch launch =
       LaunchOf(batch, width, height, ResizeFilter::kBilinear, format, got.data());
-  launch.programs = programs.data();
+  launch.programs = made.programs().data();
+  launch.pixel_tables = made.tables().data();
   if (rounds > 0) {
     std::vector<uint8_t> first(levels.size());
     launch.output = PixelOutput({}, batch.channels);
     launch.out = first.data();
     ASSERT_TRUE(PreprocessOnHost(launch).ok());
-    RunRounds(tails, programs, slots, rounds,
+    RunRounds(made, slots, rounds,
               {.count = static_cast<uint32_t>(slots),
                .channels = batch.channels,
                .width = width,
@@ -141,7 +141,7 @@ TEST(DeviceAugment, TheBytesOfProgramRunner) {
   for (const uint32_t channels : {1u, 3u}) {
     TestBatch batch = MakeTestBatch({.count = 12, .channels = channels, .seed = channels});
     batch.samples[4].pixels = nullptr;  // padding stays zeros
-    for (uint64_t epoch = 0; epoch < 6; ++epoch) {
+    for (uint64_t epoch = 0; epoch < (kIsSlow ? 1 : 6); ++epoch) {
       for (const auto [width, height] : {std::array{7u, 3u}, {32u, 32u}, {33u, 65u}, {64u, 40u}}) {
         for (const AugmentPlan& plan : plans) {
           ExpectAsRunner(batch, plan, width, height, epoch, {});
@@ -157,34 +157,84 @@ TEST(DeviceAugment, TheBytesOfProgramRunner) {
 TEST(DeviceAugment, OfPixelsThatAreMadeOneByOne) {
   TestBatch batch;
   AddImage(MakePattern(2000, 300, 3), {0, 0, 2000, 300}, true, 1, 0, batch);
-  for (uint64_t epoch = 0; epoch < 8; ++epoch)
+  for (uint64_t epoch = 0; epoch < (kIsSlow ? 1 : 8); ++epoch)
     ExpectAsRunner(batch, PlanOf(kPixels), 3, 2, epoch, {});
 }
 
+SampleProgram ProgramOf(const std::string& text) {
+  const absl::StatusOr<SampleProgram> program = SampleProgram::Parse(text);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return *program;
+}
+
 TEST(DeviceAugment, NeighbouringTablesAreOne) {
-  const absl::StatusOr<SampleProgram> program =
-      SampleProgram::Parse("brightness(1.2) invert gamma(0.8) hue(0.1) posterize(4) solarize(9)");
-  ASSERT_TRUE(program.ok());
-  const PixelProgram made = DeviceProgramOf(*program, 0, 8, 8).programs[0];
+  DevicePrograms programs(0, 2, 8, 8);
+  programs.Clear();
+  ASSERT_TRUE(programs.Set(0, ProgramOf("invert")).ok());
+  ASSERT_TRUE(
+      programs
+          .Set(1, ProgramOf("brightness(1.2) invert gamma(0.8) hue(0.1) posterize(4) solarize(9)"))
+          .ok());
+  EXPECT_EQ(programs.tables().size(), 3u) << "those in use, of all slots";
+  const PixelProgram& made = programs.programs()[1];
   EXPECT_EQ(made.count, 3u);
   EXPECT_EQ(made.steps[0].kind, PixelStepKind::kTable);
+  EXPECT_EQ(made.steps[0].table, 1u);
   EXPECT_EQ(made.steps[1].kind, PixelStepKind::kHue);
   EXPECT_EQ(made.steps[2].kind, PixelStepKind::kTable);
-  EXPECT_EQ(made.steps[2].table, 1);
+  EXPECT_EQ(made.steps[2].table, 2u);
+}
+
+// What no plan of these rounds draws; nothing of it is left out without an error.
+TEST(DeviceAugment, WhatDoesNotFitIsAnError) {
+  DevicePrograms programs(1, 1, 8, 8);
+  for (const char* const text :
+       {"rotate(9) rotate(9)", "elastic(1, 1, 1)", "chain(0.5) blend(0.5)",
+        "hue(.1) hue(.1) hue(.1) hue(.1) hue(.1) hue(.1) hue(.1) hue(.1) hue(.1)",
+        "hue(.1) hue(.1) hue(.1) hue(.1) hue(.1) hue(.1) hue(.1) hue(.1) invert"}) {
+    programs.Clear();
+    const absl::Status set = programs.Set(0, ProgramOf(text));
+    EXPECT_TRUE(absl::IsInternal(set)) << text << ": " << set;
+    EXPECT_THAT(std::string(set.message()), HasSubstr("does not fit")) << text;
+  }
+  programs.Clear();
+  EXPECT_TRUE(programs.Set(0, ProgramOf("identity invert rotate(9) invert")).ok());
 }
 
 TEST(DeviceAugment, WhatTheHostHasToDoIsNamed) {
   const auto why = [](const char* plan) { return WhyNotOnDevice(PlanOf(plan)); };
   EXPECT_EQ(why("elastic perspective invert own(mine)"), "elastic, own");
   EXPECT_EQ(why("gaussian_blur(5, 1) median(3) clahe(2)"), "gaussian_blur, median, clahe");
-  EXPECT_EQ(why("invert hue(.1) invert hue(.1) invert hue(.1) invert hue(.1) hue(.1)"),
-            "more than 8 operations on single pixels");
-  EXPECT_EQ(why("invert hue(.1) invert hue(.1) invert hue(.1) invert invert"),
-            "more than 4 operations that are tables");
-  EXPECT_EQ(why("rand_augment(n=9)"), "more than 8 operations on single pixels");
+  EXPECT_EQ(why("invert aug_mix"), "aug_mix");
+  EXPECT_EQ(why("aug_mix(width=1, depth=1) elastic"), "elastic, aug_mix");
+  constexpr char kTooMany[] = "more than 8 operations on single pixels in a row";
+  EXPECT_EQ(why("invert hue(.1) invert hue(.1) invert hue(.1) invert hue(.1) hue(.1)"), kTooMany);
+  EXPECT_EQ(why("rand_augment(n=9)"), kTooMany);
+  EXPECT_EQ(why("rand_augment(n=8) hue(.1)"), kTooMany);
+  EXPECT_EQ(why("rand_augment(n=8) rotate(5, p=.9) hue(.1)"), kTooMany)
+      << "not always between them";
+  EXPECT_EQ(why("rand_augment(n=8) rotate(5, epochs=1..9) hue(.1)"), kTooMany);
   EXPECT_EQ(why("rotate(1) rotate(1) rotate(1) rotate(1) rotate(1) rotate(1) rotate(1) rotate(1) "
                 "rotate(1)"),
             "more than 8 operations on whole images");
+}
+
+// Neighbouring tables are one, and each tail that every sample gets begins anew.
+constexpr const char* kFitting[] = {
+    "brightness(.5..1.5) posterize(4) solarize(100) invert gamma(.5..2) invert invert invert "
+    "invert",
+    "invert hue(.1) invert hue(.1) invert hue(.1) invert invert",
+    "hue(.1) hue(.1) hue(.1) hue(.1) hue(.1) rotate(9) hue(.1) hue(.1) hue(.1) hue(.1) hue(.1)",
+    "color_jitter(.4, .4, .4, .1) rand_augment(n=2) auto_augment(cifar10)",
+    "rand_augment(n=8)",
+};
+
+TEST(DeviceAugment, WhatFitsIsNotTheHosts) {
+  TestBatch batch = MakeTestBatch({.count = 12, .seed = 3});
+  for (const char* const text : kFitting) {
+    EXPECT_EQ(WhyNotOnDevice(PlanOf(text)), "") << text;
+    ExpectAsRunner(batch, PlanOf(text), 12, 9, 1, {});
+  }
 }
 
 TEST(DeviceAugment, RoundsFollowFromThePlan) {
@@ -322,25 +372,83 @@ TEST(DeviceAugment, CursorsHaveThePlan) {
   EXPECT_TRUE(open("augment/1", plain).ok());
 }
 
+// Of a user: fails for these samples.
+DeviceOptions Failing(const LoaderFixture& data, const NvjpegFunctions* nvjpeg,
+                      const std::vector<uint64_t>& ids) {
+  DeviceOptions options = Augmenting(data, nvjpeg, "own(mine) invert");
+  const auto run = [ids](const EditablePixels&, const SampleIdentity& sample, uint64_t) {
+    return std::count(ids.begin(), ids.end(), sample.id) > 0 ? absl::DataLossError("no luck")
+                                                             : absl::OkStatus();
+  };
+  EXPECT_TRUE(options.decode->augment.Add({.name = "mine", .run = run}).ok());
+  return options;
+}
+
 // The CPU does it, and the sample at which it fails is named.
 TEST(DeviceAugment, AnOperationOfAUserThatFailsNamesItsSample) {
   const LoaderFixture data(TestName(), {.samples = 24});
   FakeDevice fake;
   FakeNvjpeg nvjpeg({}, &fake);
-  DeviceOptions options = Augmenting(data, &nvjpeg.functions(), "own(mine)");
-  ASSERT_TRUE(options.decode->augment
-                  .Add({.name = "mine",
-                        .run =
-                            [](const EditablePixels&, const SampleIdentity& sample, uint64_t) {
-                              return sample.id == 13 ? absl::DataLossError("no luck")
-                                                     : absl::OkStatus();
-                            }})
-                  .ok());
-  const Outcome got = RunEpochs(fake, data, options);
+  const Outcome got = RunEpochs(fake, data, Failing(data, &nvjpeg.functions(), {13}));
   ASSERT_EQ(got.errors.size(), 1u);
   EXPECT_TRUE(absl::IsDataLoss(got.errors[0])) << got.errors[0];
   EXPECT_THAT(std::string(got.errors[0].message()),
               ::testing::AllOf(HasSubstr(" record "), HasSubstr("own(mine): no luck")));
+}
+
+// As in a Loader it is a bad sample, and another one of the batch stands in for it: with its labels
+// and its pixels, also where that one stands in for an image that cannot be decoded.
+TEST(DeviceAugment, ASampleWhoseOperationFailsIsSubstituted) {
+  const LoaderFixture data(TestName(), {.samples = 44, .cut = {20}});
+  const Outcome good = RunEpochs(HostDevice::Get(), data, [&] {
+    DeviceOptions options = Failing(data, nullptr, {});
+    options.bad_images.policy = BadSamples::kSubstitute;
+    return options;
+  }());
+  ASSERT_THAT(good.errors, IsEmpty());
+  std::vector<uint64_t> order;
+  std::map<uint64_t, std::pair<int64_t, std::string>> made;  // what becomes of each sample
+  for (const Delivered& batch : good.batches) {
+    for (size_t slot = 0; slot < batch.labels.size(); ++slot) {
+      const size_t bytes = batch.pixels.size() / batch.labels.size();
+      order.push_back(batch.info.status[slot].state == SampleState::kSubstituted
+                          ? batch.info.status[slot].wanted_id
+                          : batch.info.ids[slot]);
+      made[batch.info.ids[slot]] = {batch.labels[slot], batch.pixels.substr(slot * bytes, bytes)};
+    }
+  }
+  // The sample that stands in for the image that is cut, and one of another batch.
+  const auto cut = static_cast<size_t>(std::find(order.begin(), order.end(), 20) - order.begin());
+  const uint64_t next = order[cut / 8 * 8 + (cut + 1) % 8], other = order[(cut + 8) % 40];
+  FakeDevice fake({.max_delay_us = 100});
+  FakeNvjpeg nvjpeg({}, &fake);
+  DeviceOptions options = Failing(data, &nvjpeg.functions(), {next, other});
+  options.bad_images.policy = BadSamples::kSubstitute;
+  const Outcome got = RunEpochs(fake, data, options);
+  EXPECT_THAT(got.errors, IsEmpty());
+  ASSERT_EQ(got.batches.size(), good.batches.size());
+  std::vector<uint64_t> bad;
+  for (const Delivered& batch : got.batches) {
+    for (size_t slot = 0; slot < batch.labels.size(); ++slot) {
+      const uint64_t id = batch.info.ids[slot], wanted = order[batch.info.step * 8 + slot];
+      const size_t bytes = batch.pixels.size() / batch.labels.size();
+      EXPECT_EQ(batch.labels[slot], made[id].first);
+      EXPECT_EQ(batch.info.labels[slot], made[id].first);
+      EXPECT_TRUE(batch.pixels.substr(slot * bytes, bytes) == made[id].second) << id;
+      if (id == wanted) continue;
+      bad.push_back(wanted);
+      EXPECT_EQ(batch.info.status[slot].state, SampleState::kSubstituted);
+      EXPECT_EQ(batch.info.status[slot].wanted_id, wanted);
+    }
+  }
+  EXPECT_THAT(bad, ::testing::UnorderedElementsAre(20, next, other));
+  EXPECT_THAT(got.bad, ::testing::Contains(::testing::Field(&BadSample::id, other)));
+  EXPECT_THAT(fake.misuses(), IsEmpty());
+
+  options.bad_images.most = 2;
+  const Outcome few = RunEpochs(fake, data, options);
+  ASSERT_EQ(few.errors.size(), 1u);
+  EXPECT_THAT(std::string(few.errors[0].message()), HasSubstr("more than 2 bad images"));
 }
 
 // Nobody takes the batches of a Loader that goes on from an augmented run, unless he augments.
@@ -385,6 +493,102 @@ TEST(DeviceAugment, WhatADeviceCannotDoIsDoneByTheCpuAndSaid) {
   EXPECT_TRUE(absl::IsUnimplemented(refused.errors[0])) << refused.errors[0];
   EXPECT_THAT(std::string(refused.errors[0].message()),
               HasSubstr("augmentation on the device: elastic"));
+}
+
+// Also where it has no kernel, of the preprocessing or of the rounds alone, which are tried when it
+// is opened.
+TEST(DeviceAugment, WithoutAKernelNothingIsAugmentedOnTheDevice) {
+  const LoaderFixture data(TestName(), {.samples = 24});
+  const Outcome expected = RunEpochs(HostDevice::Get(), data, Augmenting(data, nullptr, kUsual));
+  for (const char* const entry : {"Preprocess", "AugmentRound"}) {
+    FakeDevice fake;
+    FakeNvjpeg nvjpeg({}, &fake);
+    fake.FailEntry(entry, kDeviceNoKernelImage);
+    DeviceOptions options = Augmenting(data, &nvjpeg.functions(), kUsual);
+    const Outcome got = RunEpochs(fake, data, options);
+    EXPECT_THAT(got.errors, IsEmpty());
+    ExpectEqual(got.batches, expected.batches);
+    EXPECT_THAT(got.stats.why_fallback, ::testing::StartsWith("preprocessing by the CPU: "));
+    options.decode->augment_on_device_only = true;
+    PinnedMemory memory(fake, {.log = nullptr});
+    const absl::Status refused =
+        DeviceLoader::Open(data.Open(memory, Encoded(data)), options, fake).status();
+    EXPECT_TRUE(absl::IsUnimplemented(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("augmentation on the device: "));
+    options.decode->augment = {};
+    EXPECT_THAT(RunEpochs(fake, data, options).errors, IsEmpty()) << "there is nothing to augment";
+  }
+}
+
+// Where the CPU is the device, its threads augment, and nothing stands in for kernels.
+TEST(DeviceAugment, TheCpuHasNoRounds) {
+  class Counting final : public HostDevice {
+   public:
+    absl::Status AugmentRound(const RoundLaunch& launch, Stream stream) override {
+      ++rounds;
+      return HostDevice::AugmentRound(launch, stream);
+    }
+    int rounds = 0;
+  };
+  const LoaderFixture data(TestName(), {.samples = 24});
+  Counting counting;
+  DeviceOptions options = Augmenting(data, nullptr, kUsual);
+  options.decode->augment_on_device_only = true;  // it is
+  const Outcome got = RunEpochs(counting, data, options);
+  EXPECT_THAT(got.errors, IsEmpty());
+  EXPECT_EQ(got.stats.fallbacks, 0u) << got.stats.why_fallback;
+  EXPECT_EQ(counting.rounds, 0);
+}
+
+// What the rounds need is allocated with the buffers, as little as will do, and counted.
+TEST(DeviceAugment, RoundsTakeNoMoreMemoryThanTheyNeed) {
+  const LoaderFixture data(TestName(), {.samples = 24});
+  constexpr size_t kLevels = size_t{8} * LoaderFixture::kWidth * LoaderFixture::kHeight * 3;
+  const size_t statistics = 8 * (sizeof(RoundStatistics) + sizeof(RoundTables));
+  const auto scratch = [&](const char* plan) {
+    return RoundScratch(PlanOf(plan), 8, kLevels).bytes;
+  };
+  EXPECT_EQ(scratch("invert"), 0u);
+  EXPECT_EQ(scratch("rotate(9)"), DeviceAligned(kLevels));
+  EXPECT_EQ(scratch("rotate(9) sharpness(2)"), 2 * DeviceAligned(kLevels));
+  EXPECT_NEAR(scratch("equalize"), kLevels + statistics, 1024);
+  for (const char* const plan : {"rotate(9)", "equalize", kUsual}) {
+    FakeDevice fake;
+    PinnedMemory memory(fake, {.log = nullptr});
+    const auto bytes = [&](const char* text) {
+      auto loader = DeviceLoader::Open(data.Open(memory, Encoded(data)),
+                                       Augmenting(data, nullptr, text), fake);
+      EXPECT_TRUE(loader.ok()) << loader.status();
+      EXPECT_TRUE(loader->Next()->has_value());
+      EXPECT_EQ(loader->stats().device_bytes, fake.device_bytes()) << text;
+      return fake.device_bytes();
+    };
+    EXPECT_GT(bytes(plan), scratch(plan));
+    EXPECT_THAT(fake.misuses(), IsEmpty());
+  }
+}
+
+// With fewer buffers if they do not all fit; or there is an error, when it is opened.
+TEST(DeviceAugment, ALittleMemoryIsEnoughOrSaysSo) {
+  const LoaderFixture data(TestName(), {.samples = 24});
+  const Outcome expected = RunEpochs(HostDevice::Get(), data, Augmenting(data, nullptr, kUsual));
+  size_t shrunk = 0, refused = 0;
+  for (uint64_t cap = 100'000; cap < 600'000; cap += 25'000) {
+    FakeDevice fake({.max_delay_us = 0, .device_cap_bytes = cap});
+    const Outcome got = RunEpochs(fake, data, Augmenting(data, nullptr, kUsual));
+    if (got.errors.empty()) {
+      ExpectEqual(got.batches, expected.batches);
+      shrunk += got.stats.shrinks > 0;
+    } else {
+      ++refused;
+      EXPECT_TRUE(absl::IsResourceExhausted(got.errors[0])) << got.errors[0];
+    }
+    EXPECT_EQ(fake.live_objects(), 0u) << cap << ": " << fake.LiveObjects();
+    EXPECT_THAT(fake.misuses(), IsEmpty());
+  }
+  EXPECT_GT(shrunk, 2u);
+  EXPECT_GT(refused, 0u);
+  EXPECT_LT(shrunk + refused, 20u) << "in the end there is enough";
 }
 
 }  // namespace

@@ -119,29 +119,28 @@ TEST(DeviceBadInput, TwelveBitsAreRefused) {
   EXPECT_THAT(std::string(got.result.status.message()), HasSubstr("12"));
 }
 
-// A GPU of which others have all but 1 GB: less is taken at a time, or the error has the sizes.
+// A GPU of which others have all but 64 MB: less is taken at a time, or the error has the sizes.
 TEST(DeviceBadInput, LittleMemoryIsLeft) {
   const LoaderFixture data(TestName(), {});
-  FakeDevice fake({.device_cap_bytes = uint64_t{1} << 30});
+  FakeDevice fake({.device_cap_bytes = uint64_t{1} << 26});
   EXPECT_THAT(ResidentLoader::Open(data.dataset(), data.order(), {},
-                                   {.width = 4000, .height = 4000, .log = nullptr}, fake)
+                                   {.width = 1000, .height = 1000, .log = nullptr}, fake)
                   .status()
                   .ToString(),
               AllOf(HasSubstr("RESOURCE_EXHAUSTED"),
-                    HasSubstr("40 images of 48000000 bytes take "
-                              "1920000000 bytes"),
-                    HasSubstr("858993459")));
+                    HasSubstr("40 images of 3000000 bytes take 120000000 bytes"),
+                    HasSubstr("53687091")));
   PinnedMemory memory(fake, {.log = nullptr});
   DeviceOptions options{
       .preprocess = DevicePreprocess{.output = {}},
-      .decode = DeviceDecode{.crop = {.width = 6000, .height = 6000}, .threads = 1},
+      .decode = DeviceDecode{.crop = {.width = 1500, .height = 1500}, .threads = 1},
       .log = nullptr};
   LoaderOptions encoded = data.Options();
   encoded.decode.reset();
   encoded.image_infos = true;
-  // 8 x 6000 x 6000 x 3 bytes a buffer: 864 MB.
+  // 8 x 1500 x 1500 x 3 bytes a buffer: 54 MB.
   EXPECT_THAT(DeviceLoader::Open(data.Open(memory, encoded), options, fake).status().ToString(),
-              AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("864")));
+              AllOf(HasSubstr("RESOURCE_EXHAUSTED"), HasSubstr("54000")));
   options.decode->crop.width = options.decode->crop.height = 64;
   auto loader = DeviceLoader::Open(data.Open(memory, encoded), options, fake);
   ASSERT_TRUE(loader.ok()) << loader.status();

@@ -61,8 +61,8 @@ absl::Status CheckNotCapturing(Device& device, Stream stream) {
   if (!capturing) return absl::OkStatus();
   return absl::FailedPreconditionError(
       "the stream captures a graph, which cannot wait for a batch: wait before the capture, or "
-      "copy "
-      "each batch to the graph's memory between its launches (NextInto)");
+      "between the graph's launches put each batch into its memory (NextInto of a DeviceLoader, "
+      "NextStep of a ResidentLoader)");
 }
 
 DeviceBatch::DeviceBatch(std::shared_ptr<DeviceBuffers> buffers, DeviceBuffer& buffer,

@@ -251,5 +251,19 @@ TEST(DeviceBatchMemory, IsNotFreedWhileItIsUsed) {
   EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
 }
 
+TEST(DeviceBatchMemory, WhatIsFreedIsNotCounted) {
+  FakeDevice fake;
+  const auto buffers = DeviceBuffers::Create(
+      fake,
+      {.buffers = 5, .slots = 4, .pixel_bytes = 1000, .output_bytes = 3000, .raw_bytes = 700});
+  ASSERT_TRUE(buffers.ok()) << buffers.status();
+  EXPECT_EQ((*buffers)->device_bytes(), fake.device_bytes());
+  const uint64_t all = fake.device_bytes();
+  ASSERT_TRUE((*buffers)->FreeUnused().ok());
+  EXPECT_EQ((*buffers)->buffers(), DeviceBuffers::kMinBuffers);
+  EXPECT_LT(fake.device_bytes(), all);
+  EXPECT_EQ((*buffers)->device_bytes(), fake.device_bytes());
+}
+
 }  // namespace
 }  // namespace shardpack

@@ -38,6 +38,11 @@ absl::StatusOr<std::shared_ptr<DeviceBuffers>> DeviceBuffers::Create(Device& dev
 }
 
 absl::Status DeviceBuffers::AllocateAll(uint32_t buffers) {
+  if (spec_.scratch.bytes > 0) {
+    ASSIGN_OR_RETURN(void* const scratch, device_.Allocate(spec_.scratch.bytes, "augmentation"));
+    scratch_ = static_cast<uint8_t*>(scratch);
+    device_bytes_ += spec_.scratch.bytes;
+  }
   for (uint32_t i = 0; i < buffers; ++i) {
     all_.push_back(std::make_unique<DeviceBuffer>());
     RETURN_IF_ERROR(AllocateOne(*all_.back()));
@@ -47,26 +52,33 @@ absl::Status DeviceBuffers::AllocateAll(uint32_t buffers) {
 }
 
 absl::Status DeviceBuffers::AllocateOne(DeviceBuffer& buffer) {
-  const size_t pixels = DeviceAligned(spec_.pixel_bytes),
-               output = DeviceAligned(spec_.output_bytes);
-  const size_t labels = DeviceAligned(spec_.slots * sizeof(int64_t));
-  const size_t samples = spec_.samples ? DeviceAligned(spec_.slots * sizeof(PreprocessSample)) : 0;
-  const size_t programs = DeviceAligned(spec_.programs * spec_.slots * sizeof(PixelProgram));
-  const size_t tails = DeviceAligned(spec_.tails * spec_.slots * sizeof(RoundTail));
-  const size_t bytes = std::max<size_t>(pixels + output + labels + samples + programs + tails, 256);
+  size_t bytes = 0;
+  const auto place = [&bytes](size_t wanted_bytes) {
+    const size_t at = bytes;
+    bytes += DeviceAligned(wanted_bytes);
+    return at;
+  };
+  const size_t programs = spec_.programs * spec_.slots, tails = spec_.tails * spec_.slots;
+  const size_t pixels_at = place(spec_.pixel_bytes), output_at = place(spec_.output_bytes);
+  const size_t labels_at = place(spec_.slots * sizeof(int64_t));
+  const size_t samples_at = place(spec_.samples ? spec_.slots * sizeof(PreprocessSample) : 0);
+  const size_t programs_at = place(programs * sizeof(PixelProgram));
+  const size_t tails_at = place(tails * sizeof(RoundTail));
+  const size_t tables_at = place(programs * PixelProgram::kMaxTables * sizeof(PixelTable));
+  bytes = std::max<size_t>(bytes, kDeviceAlignment);
   ASSIGN_OR_RETURN(buffer.memory, device_.Allocate(bytes, "a batch"));
+  buffer.bytes = bytes;
   device_bytes_ += bytes;
-  auto* at = static_cast<uint8_t*>(buffer.memory);
-  buffer.pixels = at;
-  buffer.output = spec_.output_bytes > 0 ? at + pixels : buffer.pixels;
-  buffer.labels = reinterpret_cast<int64_t*>(at + pixels + output);
-  if (samples > 0)
-    buffer.samples = reinterpret_cast<PreprocessSample*>(at + pixels + output + labels);
-  if (programs > 0)
-    buffer.programs = reinterpret_cast<PixelProgram*>(at + pixels + output + labels + samples);
-  if (tails > 0) {
-    buffer.tails = reinterpret_cast<RoundTail*>(at + pixels + output + labels + samples + programs);
+  auto* const memory = static_cast<uint8_t*>(buffer.memory);
+  buffer.pixels = memory + pixels_at;
+  buffer.output = spec_.output_bytes > 0 ? memory + output_at : buffer.pixels;
+  buffer.labels = reinterpret_cast<int64_t*>(memory + labels_at);
+  if (spec_.samples) buffer.samples = reinterpret_cast<PreprocessSample*>(memory + samples_at);
+  if (programs > 0) {
+    buffer.programs = reinterpret_cast<PixelProgram*>(memory + programs_at);
+    buffer.pixel_tables = reinterpret_cast<PixelTable*>(memory + tables_at);
   }
+  if (tails > 0) buffer.tails = reinterpret_cast<RoundTail*>(memory + tails_at);
   ASSIGN_OR_RETURN(buffer.ready, device_.CreateEvent());
   ASSIGN_OR_RETURN(buffer.released, device_.CreateEvent());
   if (spec_.raw_bytes == 0) return absl::OkStatus();
@@ -88,6 +100,8 @@ void DeviceBuffers::FreeOne(DeviceBuffer& buffer) {
 
 void DeviceBuffers::FreeAll() {
   for (const auto& buffer : all_) FreeOne(*buffer);
+  if (scratch_ != nullptr && !device_.lost()) (void)device_.Free(scratch_);
+  scratch_ = nullptr;
   all_.clear();
   free_.clear();
   device_bytes_ = 0;
@@ -198,7 +212,7 @@ absl::Status DeviceBuffers::FreeUnused() {
       free_.push_back(buffer);
       return unused;
     }
-    device_bytes_ -= std::min<uint64_t>(device_bytes_, buffer->raw_bytes);
+    device_bytes_ -= buffer->bytes + buffer->raw_bytes;
     FreeOne(*buffer);
     if (device_.lost()) return device_.LostStatus();
     all_.erase(std::find_if(all_.begin(), all_.end(),

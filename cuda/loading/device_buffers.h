@@ -38,6 +38,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuda/device/device.h"
+#include "cuda/loading/device_augment.h"
 #include "readers/loading/host_batch.h"
 
 namespace shardpack {
@@ -64,8 +65,9 @@ struct DeviceBuffer {
   // Of each slot, then of the next round.
   PixelProgram* programs = nullptr;
   RoundTail* tails = nullptr;
-  bool padded_samples = false;  // `samples` are those of a batch with padding
-  uint8_t* raw = nullptr;       // encoded bytes: the slabs one after the other
+  PixelTable* pixel_tables = nullptr;  // of all programs, kMaxTables of each
+  bool padded_samples = false;         // `samples` are those of a batch with padding
+  uint8_t* raw = nullptr;              // encoded bytes: the slabs one after the other
   size_t raw_bytes = 0;
 
   Event ready = nullptr, released = nullptr;
@@ -74,6 +76,7 @@ struct DeviceBuffer {
   std::vector<DeviceBytes> fields;  // [field * slots + slot]
   bool held = false;                // by a DeviceBatch that was delivered
   void* memory = nullptr;           // of all but raw
+  size_t bytes = 0;                 // of it
 };
 
 struct DeviceBufferSpec {
@@ -81,6 +84,7 @@ struct DeviceBufferSpec {
   size_t pixel_bytes = 0, output_bytes = 0, raw_bytes = 0;  // a batch; output 0: not preprocessed
   bool samples = false;
   size_t programs = 0, tails = 0;  // a slot
+  RoundScratch scratch = {};       // once, for the work on all of them
 };
 
 class DeviceBuffers {
@@ -96,6 +100,8 @@ class DeviceBuffers {
 
   Device& device() const { return device_; }
   const DeviceBufferSpec& spec() const { return spec_; }  // buffers: as many as there are
+  // Memory for work that ends before the event `ready` of the buffer that it fills.
+  uint8_t* scratch() const { return scratch_; }
   bool InOwnProcess() const { return ::getpid() == process_; }
 
   DeviceBuffer* TryTake();
@@ -145,6 +151,7 @@ class DeviceBuffers {
   std::condition_variable returned_;
   bool poked_ = false;
   std::vector<std::unique_ptr<DeviceBuffer>> all_;
+  uint8_t* scratch_ = nullptr;
   std::deque<DeviceBuffer*> free_;  // in the order in which they came back
   // Given back on a stream that captured a graph: no event could be recorded.
   std::vector<std::pair<DeviceBuffer*, Stream>> captured_;

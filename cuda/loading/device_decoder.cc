@@ -147,7 +147,7 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
   Piece& other = pieces_[(piece_ + 1) % pieces_.size()];
   if (status.ok() && other.memory == nullptr) status = Reserve(other, bytes);
   for (Piece* each : {&piece, &other}) {
-    if (status.ok() && decoder_->has_hardware()) status = each->skipped.Reserve(batch.size());
+    if (status.ok() && decoder_->may_use_hardware()) status = each->skipped.Reserve(batch.size());
   }
   return status;
 }
@@ -159,7 +159,7 @@ absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> sa
   }
   results_.assign(images_.size(), {});
   Piece& piece = pieces_[piece_];
-  if (decoder_->has_hardware() && !piece.unpainted) {
+  if (decoder_->may_use_hardware() && !piece.unpainted) {
     // Memory that is new; the engines do not wait for the stream.
     RETURN_IF_ERROR(Unpaint(piece, stream));
     RETURN_IF_ERROR(piece.read.Wait());
@@ -189,8 +189,11 @@ absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> sa
 absl::Status DeviceDecoder::Done(Stream stream) {
   Piece& piece = pieces_[piece_];
   piece_ = (piece_ + 1) % pieces_.size();
-  if (decoder_->has_hardware()) return Unpaint(piece, stream);
-  return piece.read.Record(stream);
+  return MakeReady(piece, stream);
+}
+
+absl::Status DeviceDecoder::MakeReady(Piece& piece, Stream stream) {
+  return decoder_->may_use_hardware() ? Unpaint(piece, stream) : piece.read.Record(stream);
 }
 
 // By the time that the host waits for the piece to be read it is filled: engines do not wait.
@@ -218,6 +221,8 @@ absl::StatusOr<std::vector<size_t>> DeviceDecoder::Check(Stream stream,
   return again;
 }
 
-absl::Status DeviceDecoder::CheckDone(Stream stream) { return Unpaint(pieces_[checked_], stream); }
+absl::Status DeviceDecoder::CheckDone(Stream stream) {
+  return MakeReady(pieces_[checked_], stream);
+}
 
 }  // namespace shardpack

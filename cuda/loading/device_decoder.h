@@ -134,6 +134,8 @@ class DeviceDecoder {
         threads_(options.threads > 0 ? options.threads : CoresOfRank()),
         pieces_{Piece(device, stop), Piece(device, stop)} {}
   absl::Status Reserve(Piece& piece, size_t bytes);
+  // For the next batch, once the stream has read it.
+  absl::Status MakeReady(Piece& piece, Stream stream);
   absl::Status Unpaint(Piece& piece, Stream stream);
   PreprocessSample SampleOf(const JpegImage& image, const SampleIdentity& identity) const;
 

@@ -266,15 +266,16 @@ absl::Status DeviceLoader::Core::Enqueue(std::shared_ptr<HostBatch> shared, Devi
     RETURN_IF_ERROR(buffers_->ReserveRaw(buffer, BatchShape::RawBytes(batch)));
     CopySlabs(batch, shape_->decoded_field, buffer, copies);
   }
-  if (absl::Status prepared = Prepare(batch, buffer, bad); !prepared.ok()) {
-    uploader_->KeepUntilIdle(std::move(shared));  // work that is under way may still read it
-    return prepared;
-  }
   const std::span<std::byte> staging = uploader_->staging();
+  absl::Status made = Prepare(batch, buffer, bad);
+  if (made.ok()) made = route_->Stage(batch, buffer, layout_->Payload(staging), copies, bad);
+  if (!made.ok()) {
+    uploader_->KeepUntilIdle(std::move(shared));  // work that is under way may still read it
+    return made;
+  }
   if (options_.labels) {
     copies.push_back(layout_->PutLabels(staging, buffer.info.labels, buffer.labels));
   }
-  RETURN_IF_ERROR(route_->Stage(batch, buffer, layout_->Payload(staging), copies));
   ASSIGN_OR_RETURN(const Event copied,
                    uploader_->Upload(std::move(shared), copies, buffers_->Dependencies(buffer)));
   ASSIGN_OR_RETURN(const Stream last, route_->Launch(buffer, copied));

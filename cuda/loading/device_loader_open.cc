@@ -16,6 +16,10 @@ namespace {
 // Loader's memory.
 constexpr size_t kUploads = 2;
 
+absl::Status NotAugmentedThere(const std::string& why) {
+  return absl::UnimplementedError(absl::StrCat("augmentation on the device: ", why));
+}
+
 }  // namespace
 
 absl::Status DeviceLoader::Core::Open(const Interrupted& interrupted) {
@@ -47,21 +51,22 @@ absl::Status DeviceLoader::Core::MakeRoute(const HostBatch& batch) {
     const size_t first_bytes = BatchShape::RawBytes(batch);
     raw_bytes = options_.raw_bytes > 0 ? options_.raw_bytes : first_bytes + first_bytes / 4;
   }
-  bool has_kernel = shape_->preprocesses();
-  if (options_.decode) {
+  bool has_kernel = shape_->preprocesses(), has_to_augment = false;
+  if (options_.decode && !options_.decode->augment.empty()) {
     const AugmentPlan& augment = options_.decode->augment;
     RETURN_IF_ERROR(augment.CheckReady());
+    has_to_augment = options_.decode->augment_on_device_only;
     const std::string why = WhyNotOnDevice(augment);
-    if (!why.empty() && options_.decode->augment_on_device_only) {
-      return absl::UnimplementedError(absl::StrCat("augmentation on the device: ", why));
-    }
+    if (!why.empty() && has_to_augment) return NotAugmentedThere(why);
     if (!why.empty()) FellBack(absl::StrCat("decoding and augmentation by the CPU: ", why));
-    has_kernel = has_kernel && why.empty();
+    // On the CPU itself ProgramRunner is faster than what stands in for kernels.
+    has_kernel = has_kernel && why.empty() && !device_.is_cpu();
   }
   RETURN_IF_ERROR(MakeBuffers(raw_bytes, has_kernel));
   if (has_kernel) {
     absl::Status tried = TryKernel(device_, *shape_, *buffers_, *work_stream_);
     if (absl::IsUnimplemented(tried)) {
+      if (has_to_augment) return NotAugmentedThere(std::string(tried.message()));
       FellBack(absl::StrCat("preprocessing by the CPU: ", std::string(tried.message())));
       has_kernel = false;
       buffers_.reset();
@@ -84,7 +89,15 @@ absl::Status DeviceLoader::Core::MakeRoute(const HostBatch& batch) {
 absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes, bool has_kernel) {
   const bool on_host = shape_->preprocesses() && !has_kernel;
   const bool augments = has_kernel && options_.decode && !options_.decode->augment.empty();
-  const size_t rounds = augments ? RoundsOf(options_.decode->augment) : 0;
+  size_t rounds = 0;
+  RoundScratch scratch;
+  if (augments) {
+    const AugmentPlan& augment = options_.decode->augment;
+    rounds = RoundsOf(augment);
+    scratch = RoundScratch(
+        augment, shape_->slots,
+        size_t{shape_->slots} * shape_->out_width * shape_->out_height * shape_->channels);
+  }
   ASSIGN_OR_RETURN(
       buffers_,
       DeviceBuffers::Create(
@@ -95,7 +108,8 @@ absl::Status DeviceLoader::Core::MakeBuffers(size_t raw_bytes, bool has_kernel) 
                     .raw_bytes = raw_bytes,
                     .samples = has_kernel,
                     .programs = augments ? rounds + 1 : 0,
-                    .tails = rounds}));
+                    .tails = rounds,
+                    .scratch = scratch}));
   buffers_->set_patience(options_.stop_patience);
   buffers_->set_stop(&stop_);
   return absl::OkStatus();

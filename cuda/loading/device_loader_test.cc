@@ -168,12 +168,99 @@ TEST_F(DeviceLoaderTest, DecodesForTheDevice) {
     EXPECT_EQ(got[n].info.ids, expected[n].info.ids);
     EXPECT_EQ(got[n].labels, expected[n].labels);
     ASSERT_EQ(got[n].pixels.size(), expected[n].pixels.size());
-    int largest = 0;
-    for (size_t i = 0; i < got[n].pixels.size(); ++i) {
-      largest = std::max(largest, std::abs(static_cast<uint8_t>(got[n].pixels[i]) -
-                                           static_cast<uint8_t>(expected[n].pixels[i])));
+    EXPECT_LE(LargestDifference(got[n].pixels, expected[n].pixels),
+              device_.fake() != nullptr ? 0 : 16)
+        << "batch " << n;
+  }
+}
+
+// In rounds after the launch that preprocesses: what the CPU augments, of the same pixels.
+TEST_F(DeviceLoaderTest, AugmentsOnTheDevice) {
+  const LoaderFixture data(TestName(), {.samples = 44});
+  LoaderOptions encoded = data.Options(2);
+  encoded.decode.reset();
+  encoded.image_infos = true;
+  const LoaderOptions host = data.Options();
+  const absl::StatusOr<AugmentPlan> plan = AugmentPlan::Parse(
+      "color_jitter(.4, .4, .4, .1) rand_augment(n=2, m=9) perspective(p=.3) erase(value=random)");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  DeviceOptions options = Quiet({.preprocess = DevicePreprocess{.output = {}},
+                                 .decode = DeviceDecode{.crop = host.decode->crop,
+                                                        .augment_seed = host.augment_seed,
+                                                        .augment = *plan,
+                                                        .augment_on_device_only = true,
+                                                        .use_hardware = false,
+                                                        .use_hybrid = false}});
+  const auto run = [&](Device& device, const auto& take) {
+    PinnedMemory memory(device, {.log = nullptr});
+    auto loader = DeviceLoader::Open(data.Open(memory, encoded), options, device);
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    for (int ends = 0; ends < 2;) {
+      auto batch = loader->Next();
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      ends += batch->has_value() ? 0 : 1;
+      if (batch->has_value()) take(**std::move(batch));
     }
-    EXPECT_LE(largest, device_.fake() != nullptr ? 0 : 16) << "batch " << n;
+    EXPECT_EQ(loader->stats().fallbacks, 0u) << loader->stats().why_fallback;
+  };
+  std::vector<std::string> expected;
+  run(HostDevice::Get(), [&](DeviceBatch batch) {
+    expected.emplace_back(static_cast<const char*>(batch.pixels()->data), kPixelBytes);
+  });
+  RecordingConsumer consumer(device_, kPixelBytes, 16);
+  run(device_.get(), [&](DeviceBatch batch) { consumer.Put(std::move(batch)); });
+  const std::vector<DeviceCopy> got = consumer.Finish();
+  ASSERT_EQ(got.size(), 12u);
+  ASSERT_EQ(expected.size(), 12u);
+  for (size_t n = 0; n < got.size(); ++n) {
+    EXPECT_LE(LargestDifference(got[n].pixels, expected[n]), device_.fake() != nullptr ? 0 : 1)
+        << "batch " << n;
+  }
+}
+
+// Each way that there is has its turns, then the fastest one decodes.
+TEST_F(DeviceLoaderTest, ChoosesHowToDecode) {
+  const LoaderFixture data(TestName(), {.samples = 80, .min_side = 96});
+  LoaderOptions encoded = data.Options(2);
+  encoded.decode.reset();
+  encoded.image_infos = true;
+  const LoaderOptions host = data.Options();
+  std::vector<DeviceCopy> copies[2];
+  for (const bool choose : {false, true}) {
+    PinnedMemory memory(device_.get(), {.log = nullptr});
+    DeviceLoader loader =
+        Open(data.Open(memory, encoded),
+             Quiet({.preprocess = DevicePreprocess{.output = {}},
+                    .decode = DeviceDecode{.crop = host.decode->crop,
+                                           .augment_seed = host.augment_seed,
+                                           .use_hardware = choose,
+                                           .use_hybrid = choose,
+                                           .share = false,
+                                           .choose = choose,
+                                           .nvjpeg = choose ? device_.nvjpeg() : nullptr}}));
+    RecordingConsumer consumer(device_, kPixelBytes, 20);
+    for (int ends = 0; ends < 2;) {
+      auto batch = loader.Next();
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      ends += batch->has_value() ? 0 : 1;
+      if (batch->has_value()) consumer.Put(**std::move(batch));
+    }
+    copies[choose] = consumer.Finish();
+    if (!choose) continue;
+    const JpegDecoderStats by = loader.stats().decode;
+    const uint64_t turns = 3 * 8;
+    EXPECT_NE(by.choice, "") << loader.stats().decode_backends;
+    EXPECT_EQ(by.hardware + by.hybrid + by.cpu, 160u);
+    EXPECT_GE(by.hybrid, turns) << loader.stats().decode_backends;
+    EXPECT_GE(by.cpu, turns);
+    EXPECT_GE(by.hardware, device_.should_have_engines() ? turns : 0u);
+  }
+  ASSERT_EQ(copies[0].size(), 20u);
+  ASSERT_EQ(copies[1].size(), 20u);
+  for (size_t n = 0; n < 20; ++n) {
+    EXPECT_LE(LargestDifference(copies[true][n].pixels, copies[false][n].pixels),
+              device_.fake() != nullptr ? 0 : 16)
+        << "batch " << n;
   }
 }
 

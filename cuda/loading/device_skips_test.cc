@@ -145,7 +145,7 @@ TEST(DeviceSkips, TheLastImageOfABatchMayBeBadToo) {
     ASSERT_FALSE(batch.ok()) << ::testing::PrintToString((*batch)->info().ids);
     EXPECT_TRUE(absl::IsDataLoss(batch.status())) << batch.status();
     EXPECT_THAT(std::string(batch.status().message()),
-                HasSubstr("no image of a batch can be decoded"));
+                HasSubstr("no image of a batch can be used"));
   }
   EXPECT_TRUE(met);
 }

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,13 +42,17 @@ class ResidentGraphTest : public ::testing::TestWithParam<bool> {
   size_t pixel_bytes() const {
     return crops() ? kBatch * size_t{10} * 8 * 3 * 2 : kBatch * size_t{kSide} * kSide * 3;
   }
-  absl::StatusOr<ResidentLoader> Open(std::optional<Cursor> cursor = std::nullopt) {
-    ResidentOptions options{.width = kSide, .height = kSide, .epochs = 3, .log = nullptr};
+  absl::StatusOr<ResidentLoader> Open(
+      std::optional<Cursor> cursor = std::nullopt, FakeDevice* fake = nullptr,
+      std::chrono::milliseconds patience = ResidentOptions().patience) {
+    ResidentOptions options{
+        .width = kSide, .height = kSide, .epochs = 3, .patience = patience, .log = nullptr};
     if (crops()) {
       options.crop = CropOptions{.width = 10, .height = 8, .flip_probability = 0.5};
       options.output = {.type = PixelType::kF16, .layout = PixelLayout::kNchw};
     }
-    return ResidentLoader::Open(data_.dataset(), data_.order(), {}, options, fake_, cursor);
+    return ResidentLoader::Open(data_.dataset(), data_.order(), {}, options,
+                                fake == nullptr ? fake_ : *fake, cursor);
   }
   Step Read(const BatchInfo& info, const void* pixels, const void* labels) {
     EXPECT_TRUE(fake_.Synchronize(stream_).ok());
@@ -154,6 +160,59 @@ TEST_P(ResidentGraphTest, ReplaysAreInTheOrderOfTheStream) {
   }
   EXPECT_TRUE(fake_.Free(pixels).ok());
   EXPECT_TRUE(fake_.Free(all).ok());
+}
+
+// As programs warm up before they capture.
+TEST_P(ResidentGraphTest, BeforeTheFirstStepThereIsPadding) {
+  auto loader = Open();
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  void* const pixels = *fake_.Allocate(pixel_bytes(), "pixels");
+  auto* const labels = static_cast<int64_t*>(*fake_.Allocate(kBatch * sizeof(int64_t), "labels"));
+  const DeviceTarget target{.pixels = pixels, .pixel_bytes = pixel_bytes(), .labels = labels};
+  ASSERT_TRUE(loader->EnqueueStep(target, stream_).ok());
+  const Step padding = Read({}, pixels, labels);
+  EXPECT_TRUE(padding.pixels == std::string(pixel_bytes(), '\0'));
+  EXPECT_EQ(padding.labels, std::vector<int64_t>(kBatch, kNoLabel));
+  const auto info = loader->NextStep(stream_);
+  ASSERT_TRUE(info.ok() && info->has_value()) << info.status();
+  ASSERT_TRUE(loader->EnqueueStep(target, stream_).ok());
+  EXPECT_TRUE(Read(**info, pixels, labels) == Expected()[0]);
+  EXPECT_TRUE(fake_.Free(pixels).ok());
+  EXPECT_TRUE(fake_.Free(labels).ok());
+}
+
+// What NextStep has enqueued runs before its memory is given back, whether or not that itself
+// waits.
+TEST_P(ResidentGraphTest, TheEndWaitsForTheLastStep) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    FakeDevice fake({.seed = seed, .max_delay_us = 2000, .free_waits = false});
+    const Stream stream = *fake.CreateStream();
+    {
+      auto loader = Open(std::nullopt, &fake);
+      ASSERT_TRUE(loader.ok()) << loader.status();
+      ASSERT_TRUE(loader->NextStep(stream)->has_value());
+    }
+    ASSERT_TRUE(fake.Synchronize(stream).ok());
+    EXPECT_TRUE(fake.DestroyStream(stream).ok());
+    EXPECT_THAT(fake.misuses(), IsEmpty());
+    EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
+  }
+}
+
+TEST_P(ResidentGraphTest, AStreamThatDoesNotGoOnIsNoEndlessEnd) {
+  FakeDevice fake({.free_waits = false});
+  const Stream stream = *fake.CreateStream();
+  {
+    auto loader = Open(std::nullopt, &fake, std::chrono::milliseconds(50));
+    ASSERT_TRUE(loader.ok()) << loader.status();
+    fake.Hold();
+    ASSERT_TRUE(loader->NextStep(stream)->has_value());
+  }
+  EXPECT_GT(fake.live_objects(), 1u) << "what the device may still use is left";
+  fake.LetGo();
+  ASSERT_TRUE(fake.Synchronize(stream).ok());
+  EXPECT_TRUE(fake.DestroyStream(stream).ok());
+  EXPECT_THAT(fake.misuses(), IsEmpty());
 }
 
 TEST_P(ResidentGraphTest, GoesOnFromItsCursor) {

@@ -27,6 +27,8 @@ constexpr std::chrono::microseconds kNap{100};
 // How often a waiting call asks whether it is interrupted.
 constexpr std::chrono::milliseconds kResidentLook{50};
 
+constexpr std::chrono::milliseconds kMostPatienceAtTheEnd{5'000};
+
 absl::Status WasInterrupted() {
   return absl::CancelledError("waiting for a batch was interrupted");
 }
@@ -103,9 +105,7 @@ class ResidentLoader::Core {
   uint8_t* table_ = nullptr;     // one row an image, on the device
   std::vector<int64_t> labels_;  // of all images
   std::unique_ptr<ResidentOrder> steps_;
-  // For EnqueueStep: on the device, what its launches take; and the stream of NextStep.
-  StepSource* source_ = nullptr;
-  std::optional<Stream> step_stream_;
+  std::optional<Stream> step_stream_;  // of NextStep
   uint64_t epoch_ = 0, step_ = 0;
   bool epoch_ended_ = false;
   DeviceBuffer* waits_ = nullptr;  // taken, while its last launch has not run
@@ -115,14 +115,16 @@ class ResidentLoader::Core {
 
 ResidentLoader::Core::~Core() {
   uploader_.reset();
-  const bool idle = !work_stream_ || device_.WaitUntilIdle(*work_stream_, std::chrono::seconds(5));
+  const auto patience = std::min(options_.patience, kMostPatienceAtTheEnd);
+  bool idle = !work_stream_ || device_.WaitUntilIdle(*work_stream_, patience);
+  // What NextStep enqueued on the consumer's stream.
+  if (idle && steps_ != nullptr) idle = steps_->WaitUntilIdle(patience);
   if (!idle || device_.lost()) {  // the device may still use it all
     ResidentOrder::Leave(std::move(steps_));
     return;
   }
   steps_.reset();
   if (table_ != nullptr && !device_.lost()) (void)device_.Free(table_);
-  if (source_ != nullptr && !device_.lost()) (void)device_.Free(source_);
   if (work_stream_ && !device_.lost()) (void)device_.DestroyStream(*work_stream_);
 }
 
@@ -211,15 +213,13 @@ absl::Status ResidentLoader::Core::Open(const std::optional<Cursor>& cursor,
                        device_, {.buffers = options_.buffers,
                                  .slots = slots_,
                                  .pixel_bytes = slots_ * output_.Bytes(out_width_, out_height_)}));
-  ASSIGN_OR_RETURN(void* const source, device_.Allocate(sizeof(StepSource), "a step"));
-  source_ = static_cast<StepSource*>(source);
   ASSIGN_OR_RETURN(uploader_, Uploader::Create(device_, kOpeningUploads, 0, memory_));
   RETURN_IF_ERROR(Fill(interrupted));
   ResidentOrderSpec spec{.order = order_, .rank = rank_, .labels = labels_};
   if (!gathers()) {
     spec.sample = [this](uint64_t epoch, uint64_t id) { return SampleOf(epoch, id); };
   }
-  ASSIGN_OR_RETURN(steps_, ResidentOrder::Create(device_, memory_, std::move(spec)));
+  ASSIGN_OR_RETURN(steps_, ResidentOrder::Create(device_, memory_, std::move(spec), *work_stream_));
   return absl::OkStatus();
 }
 
@@ -365,7 +365,7 @@ absl::Status ResidentLoader::Core::EnqueueStep(const DeviceTarget& target, Strea
     return absl::InvalidArgumentError(
         absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", bytes));
   }
-  return Launch({}, source_, target, stream);
+  return Launch({}, steps_->source(), target, stream);
 }
 
 absl::StatusOr<std::optional<BatchInfo>> ResidentLoader::Core::NextStep(
@@ -383,7 +383,7 @@ absl::StatusOr<std::optional<BatchInfo>> ResidentLoader::Core::NextStep(
   RETURN_IF_ERROR(WaitFor([&] { return steps_->IsReady(epoch_, step_); }, interrupted, ask_at));
   absl::StatusOr<ResidentStep> step = steps_->At(epoch_, step_, stream);
   failed_ = step.status();
-  if (failed_.ok()) failed_ = device_.CopyWithin(source_, step->source, sizeof(*source_), stream);
+  if (failed_.ok()) failed_ = steps_->Name(*step, stream);
   if (!failed_.ok()) return failed_;
   BatchInfo info;
   FillInfo(*step, info);

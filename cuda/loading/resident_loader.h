@@ -17,7 +17,9 @@
 //   end capture;
 //   while (auto info = *batches->NextStep(stream)) cudaGraphLaunch(graph, stream);
 //
-// Lifetime: as DeviceLoader. Launches of EnqueueStep have run before it is destroyed.
+// Lifetime: as DeviceLoader. Launches of EnqueueStep have run before it is destroyed; for copies of
+// NextStep it waits for 5 s at most (`patience` if that is less), then leaves its memory to the end
+// of the process.
 //
 // Thread-safety: one thread at a time. Not across fork.
 //
@@ -89,7 +91,8 @@ class ResidentLoader {
   absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted = nullptr,
                                                   AskAt ask_at = AskAt::max());
   // Enqueues one launch on the stream, which may capture a graph: it puts into the target, memory
-  // of the consumer, the step that NextStep gave last when it runs. Any number of such launches.
+  // of the consumer, the step that NextStep gave last when it runs; before the first one padding:
+  // zeros and kNoLabel. Any number of such launches.
   absl::Status EnqueueStep(const DeviceTarget& target, Stream stream);
   // The next step is what launches of EnqueueStep put from now on, in the order of the stream:
   // always the same one, which captures no graph. It enqueues a copy of a few bytes, and the first

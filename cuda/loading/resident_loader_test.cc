@@ -4,6 +4,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
+#include <functional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -150,6 +153,59 @@ TEST_F(ResidentLoaderTest, CropsAsTheSeedSays) {
   }
 }
 
+// Captured once, after a launch that warms up; each launch of the graph gives the step that was
+// named for it, which is what Next gives.
+TEST_F(ResidentLoaderTest, AStepInAGraphIsTheNextOneEachTime) {
+  for (const bool crops : {false, true}) {
+    ResidentOptions options = Options();
+    size_t bytes = 8 * kImageBytes;
+    if (crops) {
+      options.crop = CropOptions{.width = 10, .height = 8, .flip_probability = 0.5};
+      options.output = {.type = PixelType::kF16, .layout = PixelLayout::kNchw};
+      bytes = size_t{8} * 10 * 8 * 3 * 2;
+    }
+    auto batches = Open(options);
+    ASSERT_TRUE(batches.ok()) << batches.status();
+    RecordingConsumer consumer(device_, bytes, 16);
+    for (int ends = 0; ends < 2;) {
+      auto batch = batches->Next();
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      ends += batch->has_value() ? 0 : 1;
+      if (batch->has_value()) consumer.Put(**std::move(batch));
+    }
+    const std::vector<DeviceCopy> expected = consumer.Finish();
+    ASSERT_EQ(expected.size(), 12u);
+
+    const Stream stream = device_.MakeStream();
+    void* const pixels = device_.Allocate(bytes);
+    auto* const labels = static_cast<int64_t*>(device_.Allocate(8 * sizeof(int64_t)));
+    {
+      auto loader = Open(options);
+      ASSERT_TRUE(loader.ok()) << loader.status();
+      const auto enqueue = [&] {
+        const DeviceTarget target{.pixels = pixels, .pixel_bytes = bytes, .labels = labels};
+        EXPECT_TRUE(loader->EnqueueStep(target, stream).ok());
+      };
+      enqueue();
+      EXPECT_TRUE(device_.Read(pixels, bytes, stream) == std::string(bytes, '\0'));
+      const std::function<void()> launch = device_.Capture(stream, enqueue);
+      for (const DeviceCopy& wanted : expected) {
+        auto info = loader->NextStep(stream);
+        if (info.ok() && !info->has_value()) info = loader->NextStep(stream);
+        ASSERT_TRUE(info.ok() && info->has_value()) << info.status();
+        EXPECT_EQ((*info)->ids, wanted.info.ids);
+        launch();
+        EXPECT_TRUE(device_.Read(pixels, bytes, stream) == wanted.pixels) << (*info)->step;
+        const std::string got = device_.Read(labels, 8 * sizeof(int64_t), stream);
+        EXPECT_EQ(std::memcmp(got.data(), wanted.labels.data(), got.size()), 0);
+      }
+    }
+    device_.Free(pixels);
+    device_.Free(labels);
+    EXPECT_TRUE(device_.get().DestroyStream(stream).ok());
+  }
+}
+
 TEST_F(ResidentLoaderTest, GoesOnFromACursor) {
   Cursor cursor;
   {
@@ -240,7 +296,8 @@ TEST_F(ResidentLoaderTest, AnOrderOfManyWindows) {
                                        {.order = data_.order(),
                                         .rank = {},
                                         .labels = labels,
-                                        .window_bytes = steps * (8 * 16 + sizeof(StepSource))});
+                                        .window_bytes = steps * (8 * 16 + sizeof(StepSource))},
+                                       stream);
     ASSERT_TRUE(order.ok()) << order.status();
     for (uint64_t n = 2; n < 20; ++n) {  // begins within an epoch
       const auto at = (*order)->At(n / 6, n % 6, stream);
@@ -274,8 +331,10 @@ TEST_F(ResidentLoaderTest, AnOrderThatIsLeftReadsNothingMore) {
   };
   auto order = ResidentOrder::Create(
       fake, memory,
-      {.order = data_.order(), .rank = {}, .labels = labels, .sample = sample, .window_bytes = 1});
+      {.order = data_.order(), .rank = {}, .labels = labels, .sample = sample, .window_bytes = 1},
+      nullptr);
   ASSERT_TRUE(order.ok()) << order.status();
+  made.store(0);                                  // those of padding
   ASSERT_TRUE((*order)->At(0, 0, nullptr).ok());  // and begins the next window
   ResidentOrder::Leave(*std::move(order));
   EXPECT_EQ(made.load(), 2 * 8);

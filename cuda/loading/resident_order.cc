@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstring>
 #include <system_error>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "cuda/device/leak.h"
 #include "formats/core/sample.h"
@@ -30,15 +32,18 @@ ResidentOrder::ResidentOrder(Device& device, HostMemory& memory, ResidentOrderSp
       spec_(std::move(spec)),
       slots_(spec_.rank.slots(spec_.order.spec().global_batch)),
       window_steps_(WindowSteps(spec_, slots_)),
-      windows_{Window(device), Window(device)} {}
+      windows_{Window(device), Window(device)},
+      named_(device, nullptr) {}
 
 size_t ResidentOrder::entry_bytes() const { return EntryBytes(spec_); }
 
 absl::StatusOr<std::unique_ptr<ResidentOrder>> ResidentOrder::Create(Device& device,
                                                                      HostMemory& memory,
-                                                                     ResidentOrderSpec spec) {
+                                                                     ResidentOrderSpec spec,
+                                                                     Stream stream) {
   std::unique_ptr<ResidentOrder> made(new ResidentOrder(device, memory, std::move(spec)));
   for (Window& window : made->windows_) RETURN_IF_ERROR(made->MakeRoom(window));
+  RETURN_IF_ERROR(made->NamePadding(stream));
   return made;
 }
 
@@ -49,6 +54,23 @@ absl::Status ResidentOrder::MakeRoom(Window& window) {
   return absl::OkStatus();
 }
 
+absl::Status ResidentOrder::NamePadding(Stream stream) {
+  const size_t entries_at = DeviceAligned(sizeof(StepSource));
+  const size_t labels_at = entries_at + slots_ * entry_bytes();
+  std::vector<std::byte> bytes(labels_at + slots_ * sizeof(int64_t));
+  ASSIGN_OR_RETURN(void* const memory, device_.Allocate(bytes.size(), "a step of padding"));
+  source_ = static_cast<StepSource*>(memory);
+  auto* const there = static_cast<std::byte*>(memory);
+  const StepSource padding = SourceAt(there + entries_at, there + labels_at);
+  std::memcpy(bytes.data(), &padding, sizeof(padding));
+  const std::vector<uint64_t> ids(slots_, kPaddingId);
+  PutEntries(0, ids, bytes.data() + entries_at);
+  const std::vector<int64_t> labels(slots_, kNoLabel);
+  std::memcpy(bytes.data() + labels_at, labels.data(), slots_ * sizeof(int64_t));
+  RETURN_IF_ERROR(device_.CopyToDevice(memory, bytes.data(), bytes.size(), stream));
+  return device_.Synchronize(stream);
+}
+
 ResidentOrder::~ResidentOrder() {
   for (Window& window : windows_) {
     if (window.made.valid()) window.made.wait();
@@ -56,6 +78,7 @@ ResidentOrder::~ResidentOrder() {
     if (window.device != nullptr && !device_.lost()) (void)device_.Free(window.device);
     if (!window.host.empty() && !device_.lost()) memory_.Free(window.host);
   }
+  if (source_ != nullptr && !device_.lost()) (void)device_.Free(source_);
 }
 
 void ResidentOrder::Leave(std::unique_ptr<ResidentOrder> order) {
@@ -75,14 +98,7 @@ void ResidentOrder::Make(Window& window) const {
                     std::span(window.ids).subspan(i * slots_, slots_));
   }
   std::byte* const entries = window.host.data();
-  if (spec_.sample == nullptr) {
-    std::memcpy(entries, window.ids.data(), count * sizeof(uint64_t));
-  } else {
-    for (size_t i = 0; i < count; ++i) {
-      const PreprocessSample sample = spec_.sample(window.epoch, window.ids[i]);
-      std::memcpy(entries + i * sizeof(sample), &sample, sizeof(sample));
-    }
-  }
+  PutEntries(window.epoch, window.ids, entries);
   auto* const labels = reinterpret_cast<int64_t*>(entries + LabelsAt(window.steps));
   for (size_t i = 0; i < count; ++i) {
     labels[i] = window.ids[i] == kPaddingId ? kNoLabel : spec_.labels[window.ids[i]];
@@ -93,17 +109,34 @@ void ResidentOrder::Make(Window& window) const {
   }
 }
 
+void ResidentOrder::PutEntries(uint64_t epoch, std::span<const uint64_t> ids, std::byte* to) const {
+  if (spec_.sample == nullptr) {
+    std::memcpy(to, ids.data(), ids.size_bytes());
+    return;
+  }
+  for (const uint64_t id : ids) {
+    const PreprocessSample sample = spec_.sample(epoch, id);
+    std::memcpy(to, &sample, sizeof(sample));
+    to += sizeof(sample);
+  }
+}
+
+StepSource ResidentOrder::SourceAt(const std::byte* entries, const std::byte* labels) const {
+  StepSource source;
+  if (spec_.sample == nullptr) {
+    source.rows = reinterpret_cast<const uint64_t*>(entries);
+  } else {
+    source.samples = reinterpret_cast<const PreprocessSample*>(entries);
+  }
+  source.labels = reinterpret_cast<const int64_t*>(labels);
+  return source;
+}
+
 StepSource ResidentOrder::SourceOf(const Window& window, uint64_t nth) const {
   const auto* const entries = static_cast<const std::byte*>(window.device);
   const size_t at = nth * slots_;
-  StepSource source;
-  if (spec_.sample == nullptr) {
-    source.rows = reinterpret_cast<const uint64_t*>(entries) + at;
-  } else {
-    source.samples = reinterpret_cast<const PreprocessSample*>(entries) + at;
-  }
-  source.labels = reinterpret_cast<const int64_t*>(entries + LabelsAt(window.steps)) + at;
-  return source;
+  return SourceAt(entries + at * entry_bytes(),
+                  entries + LabelsAt(window.steps) + at * sizeof(int64_t));
 }
 
 absl::Status ResidentOrder::Begin(Window& window, uint64_t epoch, uint64_t first) {
@@ -168,6 +201,24 @@ absl::StatusOr<ResidentStep> ResidentOrder::At(uint64_t epoch, uint64_t step, St
   found.host_labels =
       std::span(reinterpret_cast<const int64_t*>(window.host.data() + labels), slots_);
   return found;
+}
+
+absl::Status ResidentOrder::Name(const ResidentStep& step, Stream stream) {
+  RETURN_IF_ERROR(device_.CopyWithin(source_, step.source, sizeof(*source_), stream));
+  return named_.Record(stream);
+}
+
+bool ResidentOrder::WaitUntilIdle(std::chrono::milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  for (DeviceEvent* const event : {&windows_[0].copied, &windows_[1].copied, &named_}) {
+    for (;;) {
+      const absl::StatusOr<bool> done = event->IsDone();
+      if (done.ok() && *done) break;
+      if (device_.lost() || std::chrono::steady_clock::now() >= deadline) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+  return true;
 }
 
 }  // namespace shardpack

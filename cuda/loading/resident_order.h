@@ -1,7 +1,7 @@
 // ResidentOrder: what the steps of a resident set take from its table, on the device before they
 // run: for as many steps at once as fit a window, which is an epoch unless that is large.
 //
-//   auto order = ResidentOrder::Create(device, memory, {.order = order, .labels = labels, ...});
+//   auto order = ResidentOrder::Create(device, memory, {.order = order, .labels = labels}, stream);
 //   absl::StatusOr<ResidentStep> at = (*order)->At(epoch, step, stream);
 //   // enqueue on the stream: a gather of at->rows and at->labels
 //
@@ -9,9 +9,12 @@
 // thread makes the next window meanwhile, so a step costs the caller no work per sample on the
 // order or on crops.
 //
-// Lifetime: device, memory and labels outlive it. The device has run what was enqueued before it is
-// destroyed. On the host a step is valid until At is called again; on the device, for what
-// was enqueued before that.
+// For launches whose arguments are fixed, source() is a place on the device that names a step: what
+// Name was called for last, in the order of its stream, and padding before.
+//
+// Lifetime: device, memory and labels outlive it. WaitUntilIdle comes before the destructor, or
+// Leave instead of it; launches that take its steps have run before. On the host a step is valid
+// until At is called again; on the device, for what was enqueued before that.
 //
 // Thread-safety: one thread at a time; its own thread calls `sample`.
 //
@@ -22,6 +25,7 @@
 #define SHARDPACK_CUDA_LOADING_RESIDENT_ORDER_H_
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <future>
@@ -63,8 +67,10 @@ struct ResidentOrderSpec {
 
 class ResidentOrder {
  public:
+  // Waits for the stream.
   static absl::StatusOr<std::unique_ptr<ResidentOrder>> Create(Device& device, HostMemory& memory,
-                                                               ResidentOrderSpec spec);
+                                                               ResidentOrderSpec spec,
+                                                               Stream stream);
   ~ResidentOrder();
   // Instead of the destructor if the device may still use it: never frees it. What the
   // specification refers to is not used any more.
@@ -75,6 +81,12 @@ class ResidentOrder {
   // Whether At would not wait, for the device or for the thread.
   absl::StatusOr<bool> IsReady(uint64_t epoch, uint64_t step);
   absl::StatusOr<ResidentStep> At(uint64_t epoch, uint64_t step, Stream stream);
+  // Enqueues that source() names this step, which At gave last.
+  absl::Status Name(const ResidentStep& step, Stream stream);
+  const StepSource* source() const { return source_; }
+  // Whether the copies that it has enqueued are done; polls, so that it returns even if the device
+  // hangs, or the stream waits for something.
+  bool WaitUntilIdle(std::chrono::milliseconds patience);
   uint64_t uploaded_bytes() const { return uploaded_bytes_; }
 
  private:
@@ -100,8 +112,13 @@ class ResidentOrder {
     return LabelsAt(steps) + steps * slots_ * sizeof(int64_t);
   }
   size_t WindowBytes(uint64_t steps) const { return SourcesAt(steps) + steps * sizeof(StepSource); }
-  StepSource SourceOf(const Window& window, uint64_t nth) const;  // pointers to the device
+  void PutEntries(uint64_t epoch, std::span<const uint64_t> ids, std::byte* to) const;
+  // Pointers to the device.
+  StepSource SourceAt(const std::byte* entries, const std::byte* labels) const;
+  StepSource SourceOf(const Window& window, uint64_t nth) const;
   absl::Status MakeRoom(Window& window);
+  // So that a launch before the first step takes padding.
+  absl::Status NamePadding(Stream stream);
   // Begins to make the window that has this step first.
   absl::Status Begin(Window& window, uint64_t epoch, uint64_t first);
   void Make(Window& window) const;  // on a thread
@@ -114,6 +131,8 @@ class ResidentOrder {
   const uint64_t window_steps_;
   std::array<Window, 2> windows_;
   size_t now_ = 0;
+  StepSource* source_ = nullptr;  // on the device, with the entries and labels of padding after it
+  DeviceEvent named_;
   uint64_t uploaded_bytes_ = 0;
 };
 

@@ -78,15 +78,6 @@ Outcome RunEpochs(Device& device, const LoaderFixture& data, const DeviceOptions
   return outcome;
 }
 
-int LargestDifference(const std::string& a, const std::string& b) {
-  if (a.size() != b.size()) return 256;
-  int largest = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    largest = std::max(largest, std::abs(static_cast<uint8_t>(a[i]) - static_cast<uint8_t>(b[i])));
-  }
-  return largest;
-}
-
 void ExpectClose(const std::vector<Delivered>& got, const std::vector<HostCopy>& expected) {
   size_t n = 0;
   for (const HostCopy& host : expected) {

@@ -19,6 +19,16 @@
 
 namespace shardpack {
 
+// Under the thread sanitizer, which takes ten times as long, loops over all that may fail try one
+// in so many, and loops over much of the same fewer of it.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kIsSlow = true;
+inline constexpr uint64_t kEvery = 7;
+#else
+inline constexpr bool kIsSlow = false;
+inline constexpr uint64_t kEvery = 1;
+#endif
+
 std::string TestName();  // of the test that runs
 
 // What the fixture's Loader would decode, decoded for the device.
@@ -62,7 +72,6 @@ struct Outcome {
 Outcome RunEpochs(Device& device, const LoaderFixture& data, const DeviceOptions& options,
                   uint64_t epochs = 1, BadSamples unread = BadSamples::kFail);
 
-int LargestDifference(const std::string& a, const std::string& b);
 // Compares with the Loader's own decoding, whose resize rounds its weights differently.
 void ExpectClose(const std::vector<Delivered>& got, const std::vector<HostCopy>& expected);
 void ExpectEqual(const std::vector<Delivered>& got, const std::vector<Delivered>& expected);

@@ -22,6 +22,8 @@ constexpr size_t kGuardBytes = 256;
 constexpr uint64_t kMemoryBytes = uint64_t{8} << 30;
 constexpr std::byte kGuard{0xFD}, kFresh{0xCD};
 
+bool IsGuard(std::byte byte) { return byte == kGuard; }
+
 const char* NameOf(int code) {
   switch (code) {
     case kDeviceInvalidValue:
@@ -204,15 +206,19 @@ std::vector<std::string> FakeDevice::misuses() {
   for (const auto& [memory, block] : blocks_) {
     if (BreakInGuards(block)) misuses_.push_back("a write beyond device memory");
   }
+  for (const Block& block : freed_) {
+    const std::byte* const begin = block.bytes.get();
+    if (!std::all_of(begin, begin + block.size + 2 * kGuardBytes, IsGuard))
+      misuses_.push_back("a write to device memory that was freed");
+  }
   return misuses_;
 }
 
 bool FakeDevice::BreakInGuards(const Block& block) const {
-  const auto is_guard = [](std::byte byte) { return byte == kGuard; };
   const std::byte* const begin = block.bytes.get();
   const std::byte* const end = begin + kGuardBytes + block.size;
-  return !std::all_of(begin, begin + kGuardBytes, is_guard) ||
-         !std::all_of(end, end + kGuardBytes, is_guard);
+  return !std::all_of(begin, begin + kGuardBytes, IsGuard) ||
+         !std::all_of(end, end + kGuardBytes, IsGuard);
 }
 
 // Under mutex_, as Misuse, InBlock and InPageLock.

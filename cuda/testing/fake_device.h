@@ -172,6 +172,25 @@ class FakeDevice final : public Device {
     return launch.labels == nullptr ||
            (InBlock(launch.labels, bytes) && InBlock(launch.out_labels, bytes));
   }
+  // While the launch runs: whether the tables of its programs are device memory.
+  template <typename Launch>
+  bool TablesInBlock(const Launch& launch) {
+    if (launch.programs == nullptr) return true;
+    const std::lock_guard lock(mutex_);
+    for (uint32_t i = 0; i < launch.count; ++i) {
+      const PixelProgram& program = launch.programs[i];
+      bool good = program.count <= PixelProgram::kMaxSteps;
+      for (uint32_t n = 0; good && n < program.count; ++n) {
+        const PixelStep& step = program.steps[n];
+        good = step.kind != PixelStepKind::kTable ||
+               InBlock(launch.pixel_tables + step.table, sizeof(PixelTable));
+      }
+      if (good) continue;
+      misuses_.push_back("a launch with a program whose tables are no device memory");
+      return false;
+    }
+    return true;
+  }
   // While the launch runs: whether what the source names is device memory, of these sizes.
   template <typename Launch>
   bool NamesBlocks(const StepSource& source, const Launch& launch, size_t sample_bytes,

@@ -327,6 +327,7 @@ absl::Status FakeDevice::Preprocess(const PreprocessLaunch& launch, Stream strea
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "Preprocess");
   PushKernel(*found, [this, launch, sample_bytes] {
+    if (!TablesInBlock(launch)) return;
     if (launch.source != nullptr && !NamesBlocks(*launch.source, launch, sample_bytes, 0)) return;
     const absl::Status done = PreprocessOnHost(launch);
     if (done.ok()) return;
@@ -359,7 +360,9 @@ absl::Status FakeDevice::AugmentRound(const RoundLaunch& launch, Stream stream) 
   }
   const std::shared_ptr<FakeStream> found = FindStream(stream);
   if (found == nullptr) return Error(kDeviceInvalidHandle, "AugmentRound");
-  PushKernel(*found, [launch] { AugmentRoundOnHost(launch); });
+  PushKernel(*found, [this, launch] {
+    if (TablesInBlock(launch)) AugmentRoundOnHost(launch);
+  });
   return absl::OkStatus();
 }
 

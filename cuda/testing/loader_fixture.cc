@@ -68,6 +68,15 @@ void FlipByte(const std::string& folder, const std::string& held) {
 
 }  // namespace
 
+int LargestDifference(const std::string& a, const std::string& b) {
+  if (a.size() != b.size()) return 256;
+  int largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<uint8_t>(a[i]) - static_cast<uint8_t>(b[i])));
+  }
+  return largest;
+}
+
 LoaderFixture::LoaderFixture(const std::string& name, const LoaderFixtureOptions& options)
     : folder_(testing::MakeTestFolder(name)), options_(options) {
   testing::TestDatasetOptions made{.shards = 2, .records_per_shard = options.samples / 2};

@@ -46,6 +46,9 @@ struct HostCopy {
   std::vector<std::string> images;  // encoded, a slot each
 };
 
+// The largest one of two images' levels; 256 if they differ in size.
+int LargestDifference(const std::string& a, const std::string& b);
+
 class LoaderFixture {
  public:
   static constexpr uint32_t kWidth = 20, kHeight = 16;

@@ -118,11 +118,14 @@ class GpuCheckTest(unittest.TestCase):
   def test_an_archive_is_unpacked_where_it_is_run(self):
     packed = self.pack("archive", "--nvjpeg", self.work / "libnvjpeg.so.13", programs=self.work / "stand_ins", unpacked=False)
     self.assertEqual(sorted(path.name for path in packed.iterdir() if path.is_dir()), ["data"])
+    (packed / "lib").mkdir()  # what a run has left that was interrupted
+    (packed / "lib" / "half").touch()
     for _ in range(2):
       summary, rows, _, table = self.run_there("machine,tests", folder=packed)
       self.assertTrue(summary["ok"], table)
       self.assertEqual(rows["preprocess_gpu_test"]["result"], "ok")
     self.assertEqual(sorted(path.name for path in packed.iterdir() if path.is_dir()), ["bin", "data", "lib", "system"])
+    self.assertFalse((packed / "lib" / "half").exists())
 
   def test_every_test_is_carried_and_run(self):
     """Of the programs that run on a GPU too: the tests that skip there are the ones that `run` leaves out, and no others."""
