@@ -39,7 +39,7 @@ namespace {
 using absl::StrCat;
 using nlohmann::json;
 
-constexpr char kHead[] = "list.json", kSchema[] = "shardpack.list/1", kStaged[] = "of-the-run";
+constexpr char kHead[] = "list.json", kSchema[] = "shardpack.list/2";
 constexpr uint64_t kMaxHeadBytes = uint64_t{1} << 30;
 constexpr std::chrono::milliseconds kLeastPause{20}, kMostPause{1000};
 
@@ -49,7 +49,7 @@ std::string PartName(size_t part) { return absl::StrFormat("part-%06d", part); }
 struct Head {
   std::string root;
   FolderSourceOptions options;
-  std::vector<FolderPart> parts;
+  FolderDivision division;
 };
 
 json Escaped(const std::vector<std::string>& texts) {
@@ -73,7 +73,7 @@ json OptionsJson(const FolderSourceOptions& options) {
 
 std::string ToText(const Head& head) {
   json parts = json::array();
-  for (const FolderPart& part : head.parts) parts.push_back({PercentEscape(part.path), part.deep});
+  for (const FolderPart& part : head.division.parts) parts.push_back(Escaped(part));
   const json value = {{"schema", kSchema},
                       {"root", PercentEscape(head.root)},
                       {"options", OptionsJson(head.options)},
@@ -113,8 +113,9 @@ absl::StatusOr<Head> ReadHead(const std::string& lists) {
     head.options.max_file_bytes = options.at("max_file_bytes").get<uint64_t>();
     for (const json& each : options.at("fields"))
       head.options.sidecars.push_back({Unescaped(each.at(0)), Unescaped(each.at(1))});
-    for (const json& part : value.at("parts"))
-      head.parts.push_back({Unescaped(part.at(0)), part.at(1).get<bool>()});
+    for (const json& part : value.at("parts")) head.division.parts.push_back(UnescapedList(part));
+    if (!head.division.IsWhole()) throw std::invalid_argument("parts");
+    head.division.mark = Xxh3_128(AsBytes(text));
     return head;
   } catch (const std::bad_alloc&) {  // says nothing about the text
     throw;
@@ -123,141 +124,6 @@ absl::StatusOr<Head> ReadHead(const std::string& lists) {
         StrCat(EscapeForTerminal(path), " is damaged; remove the folder, and list again"));
   }
 }
-
-// The folder of lists, as one process has it open.
-class SharedLister {
- public:
-  SharedLister(const SharedListRequest& request, IoPool& pool, std::atomic<uint64_t>& listed,
-               const std::atomic<int>& stop)
-      : request_(request), pool_(pool), listed_(listed), stop_(stop) {}
-
-  absl::StatusOr<SharedListReport> List() {
-    ASSIGN_OR_RETURN(root_, OpenSourceFolder(request_.source));
-    RETURN_IF_ERROR(Begin());
-    ASSIGN_OR_RETURN(head_, FindHead());
-    WorkerOptions options{.join = true, .stale_seconds = request_.stale_seconds};
-    ASSIGN_OR_RETURN(claims_,
-                     ShardClaims::Create(request_.lists, *stage_, options, head_.parts.size()));
-    RETURN_IF_ERROR(ListParts());
-    RETURN_IF_ERROR(SyncDirectory(request_.lists));
-    return SharedListReport{head_.root, head_.parts.size(), my_parts_};
-  }
-
- private:
-  std::string PathOf(const std::string& name) const { return StrCat(request_.lists, "/", name); }
-
-  absl::Status Begin() {
-    std::error_code error;
-    std::filesystem::create_directories(request_.lists, error);
-    if (error) return IoStatus("create folder", request_.lists, error.value());
-    ASSIGN_OR_RETURN(const bool begun, Exists(PathOf(kHead)));
-    if (begun && !request_.join) {
-      return absl::FailedPreconditionError(
-          StrCat(EscapeForTerminal(request_.lists),
-                 " holds a list already; --join helps with it, or goes on with it"));
-    }
-    if (!begun) RETURN_IF_ERROR(CheckHoldsNothingElse());
-    for (const std::string_view name : {kPackFolder, kStageFolder})
-      RETURN_IF_ERROR(MakeDirectory(PathOf(std::string(name))));
-    ASSIGN_OR_RETURN(stage_, RunStage::Create(request_.lists));
-    return stage_->TestFileSystem();
-  }
-
-  absl::Status CheckHoldsNothingElse() const {
-    ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(request_.lists));
-    for (const std::string& name : names) {
-      if (name == kPackFolder || name == kHead || name.starts_with("part-")) continue;
-      return absl::FailedPreconditionError(StrCat(
-          EscapeForTerminal(request_.lists), " is not empty, and holds no list (first entry: ",
-          EscapeForTerminal(name), "); name another folder with --write"));
-    }
-    return absl::OkStatus();
-  }
-
-  // The first process divides the source; the others take what it has found.
-  absl::StatusOr<Head> FindHead() {
-    absl::StatusOr<Head> head = ReadHead(request_.lists);
-    if (absl::IsNotFound(head.status())) {
-      const Head mine{root_.path, request_.options, FindFolderParts(root_, request_.options)};
-      RETURN_IF_ERROR(Publish(kHead, ToText(mine)));
-      head = ReadHead(request_.lists);
-    }
-    if (!head.ok()) return head.status();
-    const std::string lists = EscapeForTerminal(request_.lists);
-    if (head->root != root_.path) {
-      return absl::FailedPreconditionError(StrCat(lists, " is the list of ",
-                                                  EscapeForTerminal(head->root), ", not of ",
-                                                  EscapeForTerminal(root_.path)));
-    }
-    if (OptionsJson(head->options) != OptionsJson(request_.options)) {
-      return absl::FailedPreconditionError(
-          StrCat(lists, " is listed with other flags; all processes must have the same"));
-    }
-    return head;
-  }
-
-  // Whole, and once: what is there already stays.
-  absl::Status Publish(const std::string& name, std::string_view bytes) const {
-    ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(request_.lists));
-    RETURN_IF_ERROR(folder.RemoveFile(stage_->NameOf(kStaged)));
-    ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged,
-                     StagedFile::Create(stage_->PathOf(kStaged)));
-    RETURN_IF_ERROR(staged->Append(AsBytes(bytes)));
-    RETURN_IF_ERROR(staged->SyncData());
-    const absl::Status linked = staged->Link(PathOf(name));
-    return absl::IsAlreadyExists(linked) ? absl::OkStatus() : linked;
-  }
-
-  absl::Status ListParts() {
-    std::deque<uint32_t> waiting;
-    const size_t count = head_.parts.size();
-    const size_t first = Xxh3_64(AsBytes(stage_->owner())) % count;
-    for (size_t i = 0; i < count; ++i)
-      waiting.push_back(static_cast<uint32_t>((first + i) % count));
-    std::chrono::milliseconds pause = kLeastPause;
-    while (!waiting.empty()) {
-      const size_t before = waiting.size();
-      std::deque<uint32_t> held;
-      for (const uint32_t part : waiting) {
-        if (stop_.load() != 0) return absl::CancelledError("stopped by a signal");
-        ASSIGN_OR_RETURN(const bool done, ListIfFree(part));
-        if (!done) held.push_back(part);
-      }
-      waiting = std::move(held);
-      pause = waiting.size() < before ? kLeastPause : std::min(2 * pause, kMostPause);
-      if (!waiting.empty()) std::this_thread::sleep_for(pause);
-    }
-    return absl::OkStatus();
-  }
-
-  // Whether the part is listed now, by whomever.
-  absl::StatusOr<bool> ListIfFree(uint32_t part) {
-    const std::string name = PartName(part);
-    ASSIGN_OR_RETURN(bool done, Exists(PathOf(name)));
-    if (done) return true;
-    ASSIGN_OR_RETURN(const bool mine, claims_->Claim(part));
-    if (!mine) return false;
-    ASSIGN_OR_RETURN(done, Exists(PathOf(name)));  // its holder may have finished it since
-    if (done) return true;
-    const uint64_t before = listed_;
-    ASSIGN_OR_RETURN(const std::string bytes,
-                     ListFolderPart(root_, request_.options, head_.parts[part], pool_, listed_));
-    RETURN_IF_ERROR(Publish(name, bytes));
-    claims_->SetFinished(part, listed_ - before);
-    ++my_parts_;
-    return true;
-  }
-
-  const SharedListRequest& request_;
-  IoPool& pool_;
-  std::atomic<uint64_t>& listed_;
-  const std::atomic<int>& stop_;
-  SourceFolder root_;
-  Head head_;
-  uint64_t my_parts_ = 0;
-  std::unique_ptr<RunStage> stage_;
-  std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first
-};
 
 // As they are typed.
 std::string FlagsOf(const FolderSourceOptions& options) {
@@ -282,13 +148,166 @@ std::string FlagsOf(const FolderSourceOptions& options) {
   return flags;
 }
 
+std::string JoinCommand(const std::string& lists, const Head& head) {
+  return StrCat(TypedProgram(), " list ", ShellQuoted(head.root), FlagsOf(head.options),
+                " --write ", ShellQuoted(lists), " --join");
+}
+
+// The folder of lists, as one process has it open.
+class SharedLister {
+ public:
+  SharedLister(const SharedListRequest& request, IoPool& pool, std::atomic<uint64_t>& listed,
+               const std::atomic<int>& stop)
+      : request_(request), pool_(pool), listed_(listed), stop_(stop) {}
+
+  absl::StatusOr<SharedListReport> List() {
+    ASSIGN_OR_RETURN(root_, OpenSourceFolder(request_.source));
+    RETURN_IF_ERROR(Begin());
+    ASSIGN_OR_RETURN(head_, FindHead());
+    WorkerOptions options{.join = true, .stale_seconds = request_.stale_seconds};
+    ASSIGN_OR_RETURN(claims_, ShardClaims::Create(request_.lists, *stage_, options, parts()));
+    ASSIGN_OR_RETURN(OwnedFolder folder, OwnedFolder::Open(request_.lists));
+    folder_ = std::make_unique<OwnedFolder>(std::move(folder));
+    lister_ = std::make_unique<FolderPartLister>(root_, request_.options, head_.division, pool_,
+                                                 listed_, stop_);
+    RETURN_IF_ERROR(ListParts());
+    RETURN_IF_ERROR(SyncDirectory(request_.lists));
+    return SharedListReport{head_.root, parts(), my_parts_};
+  }
+
+ private:
+  std::string PathOf(const std::string& name) const { return StrCat(request_.lists, "/", name); }
+  size_t parts() const { return head_.division.parts.size(); }
+
+  absl::Status Begin() {
+    std::error_code error;
+    std::filesystem::create_directories(request_.lists, error);
+    if (error) return IoStatus("create folder", request_.lists, error.value());
+    ASSIGN_OR_RETURN(const bool begun, IsBegun());
+    if (begun && !request_.join) {
+      return absl::FailedPreconditionError(StrCat(
+          EscapeForTerminal(request_.lists), " already holds a list; --join helps to finish it"));
+    }
+    for (const std::string_view name : {kPackFolder, kStageFolder})
+      RETURN_IF_ERROR(MakeDirectory(PathOf(std::string(name))));
+    ASSIGN_OR_RETURN(stage_, RunStage::Create(request_.lists));
+    return stage_->TestFileSystem(
+        "several processes cannot share lists in it safely. --write to a folder on another file "
+        "system; or pack plan SRC, which needs no lists");
+  }
+
+  // Whether the folder holds a list; an error if it holds anything else.
+  absl::StatusOr<bool> IsBegun() const {
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(request_.lists));
+    const auto other = std::find_if(names.begin(), names.end(),
+                                    [](const std::string& name) { return name != kPackFolder; });
+    ASSIGN_OR_RETURN(const bool begun, Exists(PathOf(kHead)));  // it comes before its parts
+    if (begun || other == names.end()) return begun;
+    return absl::FailedPreconditionError(
+        StrCat(EscapeForTerminal(request_.lists), " is not empty, and holds no list (first entry: ",
+               EscapeForTerminal(*other), "); name another folder with --write"));
+  }
+
+  // The first process divides the source; the others take what it has found.
+  absl::StatusOr<Head> FindHead() {
+    absl::StatusOr<Head> head = ReadHead(request_.lists);
+    if (absl::IsNotFound(head.status())) {
+      const Head mine{root_.path, request_.options, {FindFolderParts(root_, request_.options)}};
+      RETURN_IF_ERROR(Publish(kHead, ToText(mine)));
+      head = ReadHead(request_.lists);
+    }
+    if (!head.ok()) return head.status();
+    const std::string lists = EscapeForTerminal(request_.lists);
+    if (head->root != root_.path) {
+      return absl::FailedPreconditionError(StrCat(lists, " is the list of ",
+                                                  EscapeForTerminal(head->root), ", not of ",
+                                                  EscapeForTerminal(root_.path)));
+    }
+    if (OptionsJson(head->options) != OptionsJson(request_.options)) {
+      return absl::FailedPreconditionError(
+          StrCat(lists, " is listed with other flags; all processes must have the same"));
+    }
+    return head;
+  }
+
+  // Whole, and once: what is there already stays.
+  absl::Status Publish(const std::string& name, std::string_view bytes) const {
+    ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged,
+                     stage_->StageWhole(kOfTheRun, bytes, /*sync=*/true));
+    const absl::Status linked = staged->Link(PathOf(name));
+    return absl::IsAlreadyExists(linked) ? absl::OkStatus() : linked;
+  }
+
+  absl::Status ListParts() {
+    std::deque<uint32_t> waiting;
+    const size_t count = parts();
+    const size_t first = Xxh3_64(AsBytes(stage_->owner())) % count;
+    for (size_t i = 0; i < count; ++i)
+      waiting.push_back(static_cast<uint32_t>((first + i) % count));
+    std::chrono::milliseconds pause = kLeastPause;
+    while (!waiting.empty()) {
+      const size_t before = waiting.size();
+      std::deque<uint32_t> held;
+      for (const uint32_t part : waiting) {
+        if (stop_.load() != 0) return absl::CancelledError("stopped by a signal");
+        ASSIGN_OR_RETURN(const bool done, ListIfFree(part));
+        if (!done) held.push_back(part);
+      }
+      waiting = std::move(held);
+      pause = waiting.size() < before ? kLeastPause : std::min(2 * pause, kMostPause);
+      if (!waiting.empty()) std::this_thread::sleep_for(pause);
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the part is there, by whomever.
+  absl::StatusOr<bool> IsListed(uint32_t part) const {
+    const std::string name = PartName(part);
+    const absl::StatusOr<std::string> begins = folder_->Read(name, kFolderPartHeadBytes);
+    if (absl::IsNotFound(begins.status())) return false;
+    if (!begins.ok()) return begins.status();
+    const absl::Status ours = CheckFolderPart(*begins, head_.division, part);
+    if (ours.ok()) return true;
+    return NotThisPart(ours, PathOf(name), JoinCommand(request_.lists, head_));
+  }
+
+  // Whether the part is listed now.
+  absl::StatusOr<bool> ListIfFree(uint32_t part) {
+    ASSIGN_OR_RETURN(bool done, IsListed(part));
+    if (done) return true;
+    ASSIGN_OR_RETURN(const bool mine, claims_->Claim(part));
+    if (!mine) return false;
+    ASSIGN_OR_RETURN(done, IsListed(part));  // its holder may have finished it since
+    if (done) return true;
+    const uint64_t before = listed_;
+    ASSIGN_OR_RETURN(const std::string bytes, lister_->List(part));
+    RETURN_IF_ERROR(Publish(PartName(part), bytes));
+    claims_->SetFinished(part, listed_ - before);
+    ++my_parts_;
+    return true;
+  }
+
+  const SharedListRequest& request_;
+  IoPool& pool_;
+  std::atomic<uint64_t>& listed_;
+  const std::atomic<int>& stop_;
+  SourceFolder root_;
+  Head head_;
+  std::unique_ptr<OwnedFolder> folder_;  // of the lists
+  std::unique_ptr<FolderPartLister> lister_;
+  uint64_t my_parts_ = 0;
+  std::unique_ptr<RunStage> stage_;
+  std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first
+};
+
 absl::Status NotComplete(const std::string& lists, const Head& head,
                          const std::set<uint32_t>& missing) {
+  const bool one = missing.size() == 1;
   return absl::AbortedError(
-      StrCat(EscapeForTerminal(lists), " is not complete: of ", head.parts.size(), " parts ",
-             missing.size(), " are not listed yet: ", ShardList(missing, 20),
-             ". They are listed by\n  ", TypedProgram(), " list ", ShellQuoted(head.root),
-             FlagsOf(head.options), " --write ", ShellQuoted(lists), " --join"));
+      StrCat(EscapeForTerminal(lists), " is not complete: ", missing.size(), " of ",
+             head.division.parts.size(), one ? " parts is" : " parts are", " not listed yet (",
+             one ? "number " : "numbers ", ShardList(missing, 20), "). To list ",
+             one ? "it" : "them", ":\n  ", JoinCommand(lists, head)));
 }
 
 }  // namespace
@@ -307,20 +326,21 @@ absl::Status UseSharedList(const std::string& lists, PackRequest& request) {
         StrCat("--", flag, " is decided by the list; give it to pack list"));
   }
   absl::StatusOr<Head> head = ReadHead(lists);
-  if (IsAboutThePath(head.status()) && !absl::IsDataLoss(head.status())) {
-    return absl::InvalidArgumentError(StrCat(EscapeForTerminal(lists),
-                                             " holds no list; pack list SRC --write ",
-                                             ShellQuoted(lists), " makes one"));
+  if (absl::IsNotFound(head.status())) {
+    return absl::InvalidArgumentError(
+        StrCat(EscapeForTerminal(lists),
+               " holds no list; pack list SRC --write NEWFOLDER makes one in a new folder"));
   }
   if (!head.ok()) return head.status();
   std::vector<std::string> files;
   std::set<uint32_t> missing;
-  for (uint32_t part = 0; part < head->parts.size(); ++part) {
+  for (uint32_t part = 0; part < head->division.parts.size(); ++part) {
     files.push_back(StrCat(lists, "/", PartName(part)));
     ASSIGN_OR_RETURN(const bool there, Exists(files.back()));
     if (!there) missing.insert(part);
   }
   if (!missing.empty()) return NotComplete(lists, *head, missing);
+  std::string again = JoinCommand(lists, *head);
   request.paths = {head->root};
   request.input_format = "folder";
   request.plan.max_file_bytes = head->options.max_file_bytes;
@@ -332,7 +352,7 @@ absl::Status UseSharedList(const std::string& lists, PackRequest& request) {
   source.follow = head->options.follow;
   source.max_file_bytes = head->options.max_file_bytes;
   source.sidecars = std::move(head->options.sidecars);
-  source.listed_parts = std::move(files);
+  source.listed_parts = ListedParts{std::move(head->division), std::move(files), std::move(again)};
   return absl::OkStatus();
 }
 

@@ -30,7 +30,7 @@ ExitCode RunList(const CommandLine& line, Terminal& terminal) {
                     "The samples of a dataset are shown by pack ls ", source)),
                 terminal);
   }
-  const absl::Status fits = CheckOut(flags.write_plan, line.arguments[0]);
+  const absl::Status fits = CheckLists(flags.write_plan, line.arguments[0]);
   if (!fits.ok()) return Fail(fits, terminal);
   const SharedListRequest request{.source = line.arguments[0],
                                   .lists = flags.write_plan,
@@ -56,7 +56,8 @@ ExitCode RunList(const CommandLine& line, Terminal& terminal) {
   progress.End();
   if (!report.ok()) {
     const ExitCode code = Fail(report.status(), terminal);
-    SayHowToGoOn(code, "What was listed is kept.", line, terminal);
+    SayHowToGoOn(code, "What was listed is kept.", line, terminal,
+                 flags.worker.join ? FlagWords() : FlagWords{"--join"});
     return code;
   }
   const double seconds = SecondsSince(begin);

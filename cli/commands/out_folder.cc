@@ -80,12 +80,58 @@ std::string NameOf(const path& source) {
   return name.empty() || name == "-" ? "" : name.string();
 }
 
-// Whether a dataset can be created there, or was already begun there.
-bool IsFree(const path& folder) {
+// What is written to a folder, for messages.
+struct FolderUse {
+  std::string_view flag, noun, ending;
+  bool may_be_begun;  // by an earlier run
+};
+constexpr FolderUse kOfDataset = {"-o", "output", "shards", true};
+constexpr FolderUse kOfLists = {"--write", "folder for the lists", "lists", false};
+
+// Whether it can be created there, or was already begun there.
+bool IsFree(const FolderUse& use, const path& folder) {
   std::error_code error;
   return !std::filesystem::exists(folder, error) || std::filesystem::is_empty(folder, error) ||
-         std::filesystem::exists(folder / ".pack", error) ||
-         std::filesystem::exists(folder / std::string(kManifestName), error);
+         (use.may_be_begun &&
+          (std::filesystem::exists(folder / ".pack", error) ||
+           std::filesystem::exists(folder / std::string(kManifestName), error)));
+}
+
+std::string OfferedFor(const FolderUse& use, const std::string& source) {
+  const path from = Resolved(source);
+  const std::string name = NameOf(from), ending(use.ending);
+  std::error_code error;
+  const path here = std::filesystem::current_path(error);
+  const path folder =
+      Holds(from, here) ? std::filesystem::relative(from.parent_path(), here, error) : path();
+  for (uint64_t turn = 1;; ++turn) {
+    const path out = folder / StrCat(name.empty() ? ending : StrCat(name, "-", ending),
+                                     turn == 1 ? "" : StrCat("-", turn));
+    if (IsFree(use, out)) return out.native().starts_with('-') ? "./" + out.string() : out.string();
+  }
+}
+
+absl::Status CheckApart(const FolderUse& use, const std::string& out, const std::string& source) {
+  const path from = Resolved(source), to = Resolved(out);
+  const std::string flag(use.flag), noun = StrCat("the ", std::string(use.noun), " ");
+  const std::string shown_out = EscapeForTerminal(out), shown_source = EscapeForTerminal(source);
+  const bool in = Holds(from, to), around = Holds(to, from);
+  if (in && around) {
+    return InvalidArgumentError(StrCat(noun, shown_out, " and the source ", shown_source,
+                                       " are the same folder; use another one, as in\n  ", flag,
+                                       " ", ShellQuoted(OfferedFor(use, source))));
+  }
+  if (in) {
+    return InvalidArgumentError(StrCat(noun, shown_out, " lies inside the source ", shown_source,
+                                       ", where it would be listed as well; use a folder outside "
+                                       "of it, as in\n  ",
+                                       flag, " ", ShellQuoted(OfferedFor(use, source))));
+  }
+  if (around) {
+    return InvalidArgumentError(StrCat("the source ", shown_source, " lies inside ", noun,
+                                       shown_out, "; use another folder for ", flag));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -96,40 +142,13 @@ bool LiesIn(const std::string& path, const std::string& folder) {
 
 absl::Status CheckOut(const std::string& out, const std::string& source) {
   if (absl::Status named = CheckName(out); !named.ok() || source.empty()) return named;
-  const path from = Resolved(source), to = Resolved(out);
-  const std::string shown_out = EscapeForTerminal(out), shown_source = EscapeForTerminal(source);
-  const bool in = Holds(from, to), around = Holds(to, from);
-  if (in && around) {
-    return InvalidArgumentError(StrCat("the output ", shown_out, " and the source ", shown_source,
-                                       " are the same folder; use another one, as in\n  -o ",
-                                       ShellQuoted(OutFor(source))));
-  }
-  if (in) {
-    return InvalidArgumentError(StrCat("the output ", shown_out, " lies inside the source ",
-                                       shown_source,
-                                       ", where it would be listed as well; use a folder outside "
-                                       "of it, as in\n  -o ",
-                                       ShellQuoted(OutFor(source))));
-  }
-  if (around) {
-    return InvalidArgumentError(StrCat("the source ", shown_source, " lies inside the output ",
-                                       shown_out, "; use another folder for -o"));
-  }
-  return absl::OkStatus();
+  return CheckApart(kOfDataset, out, source);
 }
 
-std::string OutFor(const std::string& source) {
-  const path from = Resolved(source);
-  const std::string name = NameOf(from);
-  std::error_code error;
-  const path here = std::filesystem::current_path(error);
-  const path folder =
-      Holds(from, here) ? std::filesystem::relative(from.parent_path(), here, error) : path();
-  for (uint64_t turn = 1;; ++turn) {
-    const path out = folder / StrCat(name, name.empty() ? "shards" : "-shards",
-                                     turn == 1 ? "" : StrCat("-", turn));
-    if (IsFree(out)) return out.native().starts_with('-') ? "./" + out.string() : out.string();
-  }
+absl::Status CheckLists(const std::string& lists, const std::string& source) {
+  return CheckApart(kOfLists, lists, source);
 }
+
+std::string OutFor(const std::string& source) { return OfferedFor(kOfDataset, source); }
 
 }  // namespace shardpack::cli

@@ -1,4 +1,4 @@
-// The output folder of a dataset: which ones are refused, and which one to suggest.
+// The output folder of a dataset, or of lists: which ones are refused, and which one to suggest.
 //
 //   absl::Status fits = CheckOut(line.out, line.arguments[0]);
 //   std::string offered = OutFor("photos/");   // "photos-shards"
@@ -20,6 +20,9 @@ absl::Status CheckOut(const std::string& out, const std::string& source);
 
 // Whether the path is the folder or is below it, also by links, `..` and mounts.
 bool LiesIn(const std::string& path, const std::string& folder);
+
+// The same for the folder of pack list --write, whatever its name ends with.
+absl::Status CheckLists(const std::string& lists, const std::string& source);
 
 // Suggests an OUT for this source that CheckOut accepts: in the working folder, or next to the
 // source if the working folder is inside it.

@@ -229,7 +229,7 @@ absl::Status Write(const Plan& plan, const std::string& path, bool again) {
 absl::Status CheckSource(const CommandLine& line) {
   const bool given = !line.arguments.empty() || !line.pack().plan_file.empty();
   if (given && !line.pack().lists.empty()) {
-    return absl::InvalidArgumentError("--from plans what pack list has listed; give it, or SRC");
+    return absl::InvalidArgumentError("give either SRC or --from, not both");
   }
   if (given || !line.pack().lists.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -266,8 +266,12 @@ ExitCode RunPlan(const CommandLine& line, Terminal& terminal) {
   absl::StatusOr<Prepared> prepared = Prepare(line, pool, terminal);
   if (!prepared.ok()) return Fail(prepared.status(), terminal);
   const Plan& plan = prepared->plan;
+  status = plan.CheckAllSlices();  // the worker's --dry-run has read none
+  if (!status.ok()) return Fail(status, terminal);
   for (const std::string& warning : UnreadFolders(plan.listing())) terminal.Warn(warning);
-  for (const std::string& warning : ClassGaps(plan, {})) terminal.Warn(warning);
+  const absl::StatusOr<std::vector<std::string>> gaps = ClassGaps(plan, {});
+  if (!gaps.ok()) return Fail(gaps.status(), terminal);
+  for (const std::string& warning : *gaps) terminal.Warn(warning);
   const absl::StatusOr<JobFiles> jobs = PlanClusterJobs(line, plan);
   if (!jobs.ok()) return Fail(jobs.status(), terminal);
   if (!line.pack().write_plan.empty()) {

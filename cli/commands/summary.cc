@@ -273,7 +273,9 @@ void SayRow(std::string_view word, std::string_view text, Terminal& terminal) {
 void SaySummary(const FinishedRun& run, Terminal& terminal) {
   if (!run.report.notice.empty()) terminal.Warn(run.report.notice);
   WarnOfMixedFields(run, terminal);
-  for (const std::string& line : ClassGaps(run.plan, run.report.skips)) terminal.Warn(line);
+  // A plan whose rows are damaged says nothing of classes; the dataset is what its workers checked.
+  if (const auto gaps = ClassGaps(run.plan, run.report.skips); gaps.ok())
+    for (const std::string& line : *gaps) terminal.Warn(line);
   const Manifest& manifest = run.report.manifest;
   const ManifestCounts& counts = manifest.counts;
   const std::string shown_out = EscapeForTerminal(run.out);

@@ -9,23 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/terminal/stop_signal.h"
-#include "converters/listing/offered_flags.h"
 
 namespace shardpack::cli {
-
-ExitCode Fail(const absl::Status& status, Terminal& terminal) {
-  const int signal = StopSignal();
-  const bool stopped = absl::IsCancelled(status) && signal != 0;
-  terminal.Fail(stopped ? "interrupted" : std::string(status.message()));
-  return ExitCodeOf(status, signal);
-}
-
-void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& line,
-                  Terminal& terminal) {
-  if (code != ExitCode::kIo && code != ExitCode::kInterrupted && code != ExitCode::kTerminated)
-    return;
-  terminal.Raw(absl::StrCat(kept, " To go on, run again:\n  ", TypedCommand(line), "\n"));
-}
 
 namespace {
 
@@ -35,6 +20,25 @@ CommandLine WithFlags(CommandLine line, const FlagWords& flags) {
                     flags.end());
   return line;
 }
+
+}  // namespace
+
+ExitCode Fail(const absl::Status& status, Terminal& terminal) {
+  const int signal = StopSignal();
+  const bool stopped = absl::IsCancelled(status) && signal != 0;
+  terminal.Fail(stopped ? "interrupted" : std::string(status.message()));
+  return ExitCodeOf(status, signal);
+}
+
+void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& line,
+                  Terminal& terminal, const FlagWords& more) {
+  if (code != ExitCode::kIo && code != ExitCode::kInterrupted && code != ExitCode::kTerminated)
+    return;
+  terminal.Raw(
+      absl::StrCat(kept, " To go on, run again:\n  ", TypedCommand(WithFlags(line, more)), "\n"));
+}
+
+namespace {
 
 // The command to convert the same source to the same place; a plan has no such command, so it names
 // its source.

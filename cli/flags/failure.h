@@ -14,6 +14,7 @@
 #include "cli/flags/command_line.h"
 #include "cli/terminal/exit_code.h"
 #include "cli/terminal/terminal.h"
+#include "converters/listing/offered_flags.h"
 
 namespace shardpack::cli {
 
@@ -21,10 +22,10 @@ namespace shardpack::cli {
 // word, because the user asked for it.
 ExitCode Fail(const absl::Status& status, Terminal& terminal);
 
-// After a command that has ended early: prints `kept`, and the command that resumes. Only after
-// errors that may not happen again: I/O, a signal.
+// After a command that has ended early: prints `kept`, and the command that resumes, which is the
+// same with `more`. Only after errors that may not happen again: I/O, a signal.
 void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& line,
-                  Terminal& terminal);
+                  Terminal& terminal, const FlagWords& more = {});
 
 // Adds the commands to type, if the status suggests flags.
 absl::Status WithCommands(const absl::Status& status, const CommandLine& line);

@@ -93,8 +93,10 @@ std::string Wrapped(std::string_view first, const std::vector<std::string>& word
 
 std::string Usage(const VerbSpec& verb) {
   const std::string name = verb.verb == Verb::kBuild ? "[build]" : std::string(verb.name);
-  const std::string arguments =
-      verb.arguments.empty() ? "" : StrCat(" ", std::string(verb.arguments));
+  const bool optional = verb.min_arguments == 0 && verb.verb != Verb::kBuild;
+  const std::string arguments = verb.arguments.empty() ? ""
+                                : optional ? StrCat(" [", std::string(verb.arguments), "]")
+                                           : StrCat(" ", std::string(verb.arguments));
   return StrCat("pack ", name, arguments, verb.verb == Verb::kBuild ? " -o OUT" : "", " [flags]");
 }
 

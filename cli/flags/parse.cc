@@ -128,8 +128,11 @@ absl::Status UnknownFlag(const std::string& word, const CommandLine& line) {
       others.push_back(StrCat("pack ", std::string(other.name)));
   }
   if (!others.empty()) {
+    const std::string last = others.back();
+    others.pop_back();
     return InvalidArgumentError(StrCat(message, ": it belongs to ", absl::StrJoin(others, ", "),
-                                       "; not to pack ", verb, HelpHint(line)));
+                                       others.empty() ? "" : " and ", last, ", not to pack ", verb,
+                                       HelpHint(line)));
   }
   const std::string meant = DidYouMean(StrCat("--", name), names);
   return InvalidArgumentError(StrCat(message, meant, meant.empty() ? HelpHint(line) : ""));

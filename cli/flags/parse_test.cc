@@ -170,9 +170,11 @@ TEST(Parse, TypingErrorsAreMet) {
   EXPECT_NE(Refusal({"photos", "--split-by", "hsah"}).find("did you mean hash?"),
             std::string::npos);
   EXPECT_NE(Refusal({"photos", "-shard-size", "1GB"}).find("--shard-size"), std::string::npos);
-  EXPECT_NE(Refusal({"photos", "--slurm", "d"}).find("belongs to pack plan;"), std::string::npos);
-  EXPECT_NE(Refusal({"photos", "--write", "f"}).find("to pack plan, pack list; not to pack build"),
+  EXPECT_NE(Refusal({"photos", "--slurm", "d"}).find("belongs to pack plan, not to pack build"),
             std::string::npos);
+  EXPECT_NE(
+      Refusal({"photos", "--write", "f"}).find("to pack plan and pack list, not to pack build"),
+      std::string::npos);
   EXPECT_NE(Refusal({"photos", "-o"}).find("--out needs a value"), std::string::npos);
   EXPECT_NE(Refusal({"validate"}).find("pack validate shards/"), std::string::npos);
   EXPECT_NE(Refusal({"info"}).find("needs"), std::string::npos);

@@ -19,8 +19,9 @@ constexpr ExitCode kBuildCodes[] = {
 constexpr ExitCode kStatusCodes[] = {
     ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,      ExitCode::kConflict,
     ExitCode::kIo,   ExitCode::kHeld,  ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kListCodes[] = {ExitCode::kDone, ExitCode::kUsage,       ExitCode::kConflict,
-                                   ExitCode::kIo,   ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kListCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
+                                   ExitCode::kConflict,  ExitCode::kIo,    ExitCode::kInterrupted,
+                                   ExitCode::kTerminated};
 constexpr ExitCode kPlanCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
                                    ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kHeld,
                                    ExitCode::kInterrupted, ExitCode::kTerminated};
@@ -73,10 +74,10 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
      "SRC", 1, 1, "pack list photos/ --write lists/ --join",
      "The same command on each machine: they share the folders of SRC among themselves, and each "
      "ends when\n"
-     "all are listed. `pack plan --from lists/` then plans as `pack plan photos/` would. LISTS is "
+     "all are listed. `pack plan --from lists/` then plans as `pack plan photos/` would. DIR is "
      "a "
      "folder\n"
-     "that all of them see.",
+     "that all of them can reach.",
      kListCodes},
     {Verb::kStatus, "status", "Say how far the workers are that build a plan in a folder", "OUT", 1,
      1, "pack status shards/",

@@ -26,8 +26,9 @@ constexpr std::array<ExitCodeSpec, 11> kExitCodes = {{
     {ExitCode::kIo, "I/O error or no space",
      "I/O error, no permission or no space left; a build resumes when the same command is run "
      "again."},
-    {ExitCode::kHeld, "shards missing or held",
-     "Shards are missing, or other workers hold them: nothing was published yet."},
+    {ExitCode::kHeld, "shards or parts missing or held",
+     "Shards or parts of a list are missing, or other workers hold them: nothing was published "
+     "yet."},
     {ExitCode::kFound, "found, with --check",
      "Compared, and something was found: a difference, a copy, an empty class; only with --check."},
     {ExitCode::kInterrupted, "interrupted",

@@ -23,9 +23,8 @@ void StopNotice::Run(Terminal& terminal) {
   while (!wake_.wait_for(lock, std::chrono::milliseconds(200), [&] { return ended_; })) {
     if (StopSignal() == 0 || ++waited != 5) continue;
     terminal.Warn(
-        "stopping: what is being written to the disk right now is waited for; a second Ctrl-C (or "
-        "SIGTERM) "
-        "ends at once, and what is finished is kept either way");
+        "stopping: waiting for what is being written right now; a second Ctrl-C (or SIGTERM) ends "
+        "at once, and what is finished is kept either way");
   }
 }
 

@@ -20,7 +20,9 @@
 // Errors: the first error of a shard ends the run, except as failed_shards.h says. An exception in
 // a task ends the run, too, with the status that build_exception.h gives; what is in flight is then
 // dropped. Only TBB itself still ends the process: when one of its workers cannot start the next
-// one (TBB 2021.8). Units: bytes. Chunks in flight hold at most memory_bytes, or one sample.
+// one (TBB 2021.8).
+// Units: bytes.
+// Memory: chunks in flight hold at most memory_bytes, or one sample.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_SHARD_SCHEDULER_H_
 #define SHARDPACK_CONVERTERS_BUILDING_SHARD_SCHEDULER_H_
 

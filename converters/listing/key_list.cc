@@ -44,8 +44,8 @@ absl::StatusOr<KeyList> ParseKeyList(std::string_view text, const std::string& f
     if (!key) {
       return absl::InvalidArgumentError(
           absl::StrCat(EscapeForTerminal(file), " line ", number, ": ", EscapeForTerminal(line),
-                       " is no key as pack dups writes it: a % is %25, and other bytes than those "
-                       "of readable text are %XX"));
+                       " is not a key as pack dups writes it: write % as %25, and bytes that are "
+                       "not readable text as %XX"));
     }
     list.keys.push_back(absl::StrCat(hash ? "#" : "", *key));
   }

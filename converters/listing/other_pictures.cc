@@ -32,10 +32,9 @@ void WarnOfOtherPictures(Listing& listing) {
   }
   if (files == 0) return;
   listing.warnings.push_back(absl::StrCat(
-      files, files == 1 ? " image is" : " images are", " left out, of a kind that is not taken (",
-      kinds,
-      "): convert them, to png as an example; --ext with the extensions that are meant "
-      "says that they are not"));
+      files, files == 1 ? " image is" : " images are", " left out, since pack does not read ",
+      files == 1 ? "its" : "their", " format (", kinds, "): convert ", files == 1 ? "it" : "them",
+      ", for example to png, or name the extensions that you do want with --ext"));
 }
 
 }  // namespace shardpack

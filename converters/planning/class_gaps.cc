@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
-#include "converters/listing/find_skip.h"
 #include "converters/listing/first_few.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -22,21 +22,27 @@ std::string ClassesWith(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::vector<std::string> ClassGaps(const Plan& plan, std::span<const Skip> skips) {
+absl::StatusOr<std::vector<std::string>> ClassGaps(const Plan& plan, std::span<const Skip> skips) {
   const Listing& listing = plan.listing();
   const size_t classes = listing.classes.size();
-  if (listing.label.empty() || classes == 0) return {};
+  if (listing.label.empty() || classes == 0) return std::vector<std::string>();
+  std::vector<bool> skipped(listing.rows(), false);
+  for (const Skip& skip : skips) skipped[skip.row] = true;
   std::vector<bool> lost(classes, false);
+  std::vector<uint64_t> samples(plan.splits().size() * classes, 0);
+  for (size_t n = 0; n < plan.shards().size(); ++n) {
+    RETURN_IF_ERROR(plan.CheckSlice(n));
+    const PlannedShard& shard = plan.shards()[n];
+    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
+      const int32_t label = listing.label[plan.row(p)];
+      if (!skipped[plan.row(p)] && label >= 0)
+        ++samples[shard.split * classes + static_cast<size_t>(label)];
+    }
+    plan.DropSlice(n);
+  }
+  if (!skips.empty()) RETURN_IF_ERROR(plan.CheckSlice(plan.shards().size()));
   for (const Skip& skip : skips) {
     if (listing.label[skip.row] >= 0) lost[static_cast<size_t>(listing.label[skip.row])] = true;
-  }
-  std::vector<uint64_t> samples(plan.splits().size() * classes, 0);
-  for (const PlannedShard& shard : plan.shards()) {
-    for (uint64_t p = shard.first; p < shard.first + shard.count; ++p) {
-      const uint32_t row = plan.row(p);
-      if (FindSkip(skips, row) == nullptr && listing.label[row] >= 0)
-        ++samples[shard.split * classes + static_cast<size_t>(listing.label[row])];
-    }
   }
   const auto train = std::find(plan.splits().begin(), plan.splits().end(), kTrain);
   std::vector<std::string> none, not_in_train;

@@ -1,10 +1,11 @@
-// PlanBytesWriter and PlanBytesReader: write and read the consecutive parts of a plan file.
+// PlanBytesWriter and PlanBytesReader: write and read the consecutive parts of a plan file, or of
+// another file that is made in the same way.
 //
 //   PlanBytesWriter out;  out.Number(7);  out.Text("train");  bytes = out.Take();
 //   PlanBytesReader in(parts);  in.Number();  in.Text();  if (!in.ok() || !in.at_end()) ...
 //
 // Parts follow each other without gaps, all integers little-endian: numbers (u64) and texts (u64
-// length, bytes). Internal to the plan.
+// length, bytes).
 //
 // Lifetime: a reader and the texts it returns borrow the bytes.
 // Errors: after the first malformed part, all results are empty and `ok` is false; never allocates

@@ -11,6 +11,7 @@
 #include "formats/io/bytes.h"
 #include "formats/io/enum_words.h"
 #include "formats/io/file.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -81,20 +82,7 @@ class OptionsReader {
 
 // A plan file is trusted like a path on the command line, but no more: nothing in it may lead out
 // of the root.
-bool IsPlainName(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
-         name.find('\0') == std::string_view::npos;
-}
-
-bool IsPlainFolder(std::string_view folder) {
-  if (folder.empty()) return true;
-  for (;;) {
-    const size_t slash = folder.find('/');
-    if (!IsPlainName(folder.substr(0, slash))) return false;
-    if (slash == std::string_view::npos) return true;
-    folder.remove_prefix(slash + 1);
-  }
-}
+bool IsFolderOfPlan(std::string_view folder) { return folder.empty() || IsPlainPath(folder); }
 
 // A suffix becomes part of a file name.
 bool IsPlainSuffix(std::string_view suffix) {
@@ -240,7 +228,7 @@ class PlanReader {
     Listing& listing = plan_.listing_;
     listing.root = std::string(in_.Text());
     listing.folders = in_.Texts();
-    for (const std::string& folder : listing.folders) in_.Check(IsPlainFolder(folder));
+    for (const std::string& folder : listing.folders) in_.Check(IsFolderOfPlan(folder));
     listing.classes = in_.Texts();
     listing.skips = ReadSkips(shape_.positions, shape_.rows, in_);
     listing.unread_folders = ReadUnreadFolders(in_);
@@ -474,6 +462,11 @@ absl::StatusOr<Plan> Plan::Whole() const {
   for (uint32_t row = 0; row < rows; ++row) {
     if (std::exchange(row_at[source_rows_[row]], row) != kNone)
       return absl::DataLossError("the plan file has a row twice");
+  }
+  std::vector<bool> taken(positions(), false);
+  for (const uint32_t place : unsorted_) {
+    if (taken[place]) return absl::DataLossError("the plan file has a place in the order twice");
+    taken[place] = true;
   }
   Plan whole = *this;
   whole.slices_ = nullptr;

@@ -1,10 +1,13 @@
 // The plan's bytes: every written plan can be read, and nothing else can.
+#include <algorithm>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "converters/planning/plan.h"
+#include "converters/planning/plan_bytes.h"
 #include "converters/testing/made_up.h"
 #include "converters/testing/rehashed_plan.h"
 #include "formats/io/bytes.h"
@@ -21,6 +24,7 @@ using ::shardpack::testing::PlainFormat;
 using ::shardpack::testing::RehashedPlan;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // A plan that fills every part.
 Plan FullPlan() {
@@ -115,17 +119,65 @@ TEST(PlanFileTest, EveryBitFlipIsRefused) {
   }
 }
 
+// The first bytes of what precedes a plan's trailer, and that trailer: places and hash fit again.
+std::string CutPlan(std::string_view bytes, size_t length) {
+  const std::string_view trailer = bytes.substr(bytes.size() - kPlanTrailerBytes);
+  std::string cut(bytes.substr(0, length));
+  const uint64_t offset = std::min<uint64_t>(LoadLittle<uint64_t>(trailer.data()), length);
+  const uint64_t slices =
+      std::min<uint64_t>(LoadLittle<uint64_t>(trailer.data() + 8), (length - offset) / 16);
+  cut.append(trailer);
+  StoreLittle(cut.data() + length, offset);
+  StoreLittle(cut.data() + length + 8, slices);
+  return RehashedPlan(std::move(cut));
+}
+
+void ExpectParserRefuses(const std::string& bytes) {
+  const absl::Status status = Plan::FromBytes(bytes, &FindMadeUpFormat).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(status.ToString(), Not(HasSubstr("does not match its own hash")));
+}
+
 TEST(PlanFileTest, EveryTruncationIsRefused) {
   const std::string bytes = FullPlan().ToBytes();
+  const size_t parts = bytes.size() - kPlanTrailerBytes;
   for (size_t length = 0; length < bytes.size(); ++length) {
     ASSERT_TRUE(
         absl::IsDataLoss(Plan::FromBytes(bytes.substr(0, length), &FindMadeUpFormat).status()))
         << length;
-    if (length < 32) continue;
-    const std::string cut = RehashedPlan(bytes.substr(0, length));
-    ASSERT_TRUE(absl::IsDataLoss(Plan::FromBytes(cut, &FindMadeUpFormat).status())) << length;
   }
-  EXPECT_FALSE(Plan::FromBytes(RehashedPlan(bytes + "x"), &FindMadeUpFormat).ok());
+  EXPECT_TRUE(Plan::FromBytes(CutPlan(bytes, parts), &FindMadeUpFormat).ok());
+  for (size_t length = kPlanHeaderBytes; length < parts; ++length) {
+    SCOPED_TRACE(length);
+    ExpectParserRefuses(CutPlan(bytes, length));
+  }
+}
+
+TEST(PlanFileTest, FurtherBytesAreRefused) {
+  const std::string bytes = FullPlan().ToBytes();
+  std::string longer = bytes;
+  longer.insert(bytes.size() - kPlanTrailerBytes, "x");
+  ExpectParserRefuses(RehashedPlan(longer));
+  // Between the columns and what describes them.
+  const auto offset = LoadLittle<uint64_t>(bytes.data() + bytes.size() - kPlanTrailerBytes);
+  longer = bytes;
+  longer.insert(offset, 8, '\0');
+  StoreLittle(longer.data() + longer.size() - kPlanTrailerBytes, offset + 8);
+  ExpectParserRefuses(RehashedPlan(longer));
+}
+
+TEST(PlanFileTest, NoPlaceInTheOrderIsTakenTwice) {
+  PlanOptions options;
+  options.samples_per_shard = 7;
+  std::string bytes = Plan::Make(MakeListing(100), options, testing::KeyOrderedFormat())->ToBytes();
+  ASSERT_TRUE(Plan::FromBytes(RehashedPlan(bytes), &FindMadeUpFormat).ok());
+  const Plan plan = *Plan::Open({nullptr, bytes, ""}, &FindMadeUpFormat);
+  ASSERT_TRUE(plan.is_reordered());
+  const auto unsorted =
+      static_cast<size_t>(plan.slices()->All(PlanColumn::kUnsorted).data() - bytes.data());
+  std::string twice = bytes;
+  twice.replace(unsorted + 4 * 3, 4, bytes.substr(unsorted + 4 * 50, 4));
+  ExpectParserRefuses(RehashedPlan(twice));
 }
 
 // With a correct hash, the parser is the only protection: it must not crash, and what it accepts

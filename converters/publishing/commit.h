@@ -35,8 +35,8 @@ struct CommitOptions {
   bool plan_is_given = false;  // it was made earlier, and does not change with the source
 };
 
-// All skips of a run, in the order of Plan::source_row: those of the listing, the plan and the
-// shards.
+// All skips of a run: those of the listing, the plan and the shards. In the order of
+// Plan::source_row, which is that of their rows only where the plan is not sliced.
 absl::StatusOr<std::vector<Skip>> AllSkips(const Plan& plan, std::span<const ShardResult> results);
 
 // The text of skipped.jsonl: the lost inputs (`skips`, by row), and the copies left out on request,

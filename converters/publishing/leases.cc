@@ -1,24 +1,20 @@
 #include "converters/publishing/leases.h"
 
-#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/pack_names.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
 constexpr char kUnknown[] = "unknown";
-
-struct FolderCloser {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
 
 // What file systems in user space may show in place of an inode's number.
 bool IsInode(uint64_t number) { return number != 0 && number != 0xffffffff; }
@@ -36,19 +32,20 @@ absl::StatusOr<Leases> Leases::Read(const OwnedFolder& dataset, const std::set<u
   for (const std::string& name : folders) {
     const std::string path = absl::StrCat(std::string(kLeaseFolder), "/", name);
     if (!OwnedFolder::IsName(path)) continue;
-    const int fd =
-        ::open(dataset.PathOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    const std::unique_ptr<DIR, FolderCloser> folder(fd < 0 ? nullptr : ::fdopendir(fd));
-    if (folder == nullptr) continue;  // not a folder of leases
-    while (const dirent* entry = ::readdir(folder.get())) {
-      const auto lease = ParseLeaseName(entry->d_name);
-      if (!lease || done.contains(lease->first)) continue;
-      const uint64_t inode = IsInode(entry->d_ino) ? entry->d_ino : ~leases.owners_.size();
+    const std::string full = dataset.PathOf(path);
+    const int fd = ::open(full.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    // Not a folder of leases, or removed by a commit.
+    if (fd < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT)) continue;
+    RETURN_IF_ERROR(ListOpenFolder(fd, full, [&](const dirent& entry) {
+      const auto lease = ParseLeaseName(entry.d_name);
+      if (!lease || done.contains(lease->first)) return true;
+      const uint64_t inode = IsInode(entry.d_ino) ? entry.d_ino : ~leases.owners_.size();
       const auto [owner, first] = leases.owners_.try_emplace(inode);
-      if (first) owner->second = OwnerIn(dataset, absl::StrCat(path, "/", entry->d_name));
+      if (first) owner->second = OwnerIn(dataset, absl::StrCat(path, "/", entry.d_name));
       Lease& newest = leases.newest_[lease->first];
       if (lease->second > newest.generation) newest = {lease->second, inode};
-    }
+      return true;
+    }));
   }
   return leases;
 }

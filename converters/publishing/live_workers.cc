@@ -41,9 +41,10 @@ absl::Status CheckNoLiveWorkers(const std::string& dataset, const std::atomic<in
   const absl::StatusOr<std::vector<std::string>> names = folder.List(kOwnersFolder);
   if (absl::IsNotFound(names.status())) return absl::OkStatus();
   if (!names.ok()) return names.status();
+  // "" if there is none; an error says nothing of the worker.
   const auto beat_of = [&](const std::string& worker) {
     const absl::StatusOr<std::string> text = folder.Read(OwnerName(worker), kMaxBeatBytes);
-    return text.ok() ? *text : std::string();
+    return absl::IsNotFound(text.status()) ? std::string() : text;
   };
   const auto has_ended = [&](const std::string& worker, const std::string& beat) {
     const std::optional<BeatFacts> facts = ParseBeatText(beat);
@@ -52,7 +53,7 @@ absl::Status CheckNoLiveWorkers(const std::string& dataset, const std::atomic<in
   std::map<std::string, std::string> watched;  // worker -> beat
   for (const std::string& name : *names) {
     if (!IsRunName(name)) continue;
-    std::string beat = beat_of(name);
+    ASSIGN_OR_RETURN(std::string beat, beat_of(name));
     if (has_ended(name, beat)) continue;
     if (RunStage::IsOfThisMachine(name)) return Alive(dataset, name);
     watched[name] = std::move(beat);
@@ -62,7 +63,7 @@ absl::Status CheckNoLiveWorkers(const std::string& dataset, const std::atomic<in
     if (stop != nullptr && stop->load() != 0) return absl::CancelledError("stopped by a signal");
     std::this_thread::sleep_for(kPoll);
     for (auto at = watched.begin(); at != watched.end();) {
-      const std::string beat = beat_of(at->first);
+      ASSIGN_OR_RETURN(const std::string beat, beat_of(at->first));
       const bool ended = has_ended(at->first, beat);
       if (!ended && beat != at->second) return Alive(dataset, at->first);
       at = ended ? watched.erase(at) : std::next(at);

@@ -434,7 +434,9 @@ absl::Status OutputDir::BeginStage(const Plan& plan) {
   ASSIGN_OR_RETURN(std::unique_ptr<RunStage> stage, RunStage::Create(path_));
   stage_ = std::move(stage);
   if (options_.shares()) {
-    const absl::Status fit = stage_->TestFileSystem();
+    const absl::Status fit = stage_->TestFileSystem(
+        "several workers cannot build in it safely. One process can (the same command without "
+        "--worker, --join, --shards); or name a folder on another file system");
     if (!fit.ok()) {
       stage_.reset();
       RemoveUnused();

@@ -93,7 +93,7 @@ class OutputDir {
   // Creates a file there; removes one that a failed attempt has left.
   absl::StatusOr<std::unique_ptr<StagedFile>> Stage(const std::string& name) const;
   // The same with these bytes, flushed to disk if requested.
-  absl::StatusOr<std::unique_ptr<StagedFile>> StageWhole(const std::string& name,
+  absl::StatusOr<std::unique_ptr<StagedFile>> StageWhole(std::string_view name,
                                                          std::string_view bytes) const;
 
   // Reads what other runs have journalled since the last call; of these shards at least, which are
@@ -137,7 +137,7 @@ class OutputDir {
   absl::Status Close();
 
  private:
-  // Up to this, everybody reads and checks a plan as a whole, and it is copied into OUT.
+  // Up to this, everybody reads and checks a plan as a whole.
   static constexpr uint64_t kSmallPlanBytes = uint64_t{16} << 20;
 
   struct Followed;  // what was read so far of other runs' journals, by shard

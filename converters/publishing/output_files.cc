@@ -30,7 +30,6 @@
 namespace shardpack {
 namespace {
 
-constexpr char kOfTheRun[] = "of-the-run";  // in the stage
 constexpr int kMaxLockWaits = 100;
 constexpr std::chrono::milliseconds kLockPause{20};
 
@@ -50,25 +49,16 @@ absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view by
 }
 
 absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StagePlan(const Plan& plan) const {
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage(kOfTheRun));
+  RETURN_IF_ERROR(plan.CheckAllSlices());  // nobody else shall have a damaged one
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, stage_->Stage(kOfTheRun));
   RETURN_IF_ERROR(
       plan.WriteTo([&](std::string_view part) { return staged->Append(AsBytes(part)); }));
   RETURN_IF_ERROR(options_.fsync ? staged->SyncData() : staged->Flush());
   return staged;
 }
 
-// A large plan gets a second name where it can, so that the first worker need not copy it before it
-// builds.
+// A copy, also of a large one: a second name of a user's file would change with it.
 absl::Status OutputDir::PublishPlan(const Plan& plan) const {
-  const PlanSlices* const slices = plan.slices();
-  if (slices != nullptr && slices->file().bytes.size() > kSmallPlanBytes) {
-    const std::string name = PathOf(kPlanName);
-    if (::linkat(AT_FDCWD, slices->file().path.c_str(), AT_FDCWD, name.c_str(),
-                 AT_SYMLINK_FOLLOW) == 0)
-      return absl::OkStatus();
-    if (errno == EEXIST) return IoStatus("link", name, errno);
-  }
-  RETURN_IF_ERROR(plan.CheckAllSlices());  // nobody else shall have a damaged one
   ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StagePlan(plan));
   return Place(*staged, std::string(kPlanName));
 }
@@ -80,16 +70,12 @@ absl::Status OutputDir::ReplacePlan(const Plan& plan) const {
 }
 
 absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::Stage(const std::string& name) const {
-  RETURN_IF_ERROR(folder_->RemoveFile(stage_->NameOf(name)));
-  return StagedFile::Create(stage_->PathOf(name));
+  return stage_->Stage(name);
 }
 
-absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StageWhole(const std::string& name,
+absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StageWhole(std::string_view name,
                                                                   std::string_view bytes) const {
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage(name));
-  RETURN_IF_ERROR(staged->Append(AsBytes(bytes)));
-  RETURN_IF_ERROR(options_.fsync ? staged->SyncData() : staged->Flush());
-  return staged;
+  return stage_->StageWhole(name, bytes, options_.fsync);
 }
 
 // A link is safe to repeat where a reply was lost, and leaves the staged file until all is noted.

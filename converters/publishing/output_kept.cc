@@ -177,7 +177,8 @@ absl::Status OutputDir::AddJournals(std::span<const uint32_t> shards) const {
     for (uint32_t& known = followed_->generations[shard];; ++known) {
       const absl::StatusOr<std::string> owner =
           folder_->Read(LeaseName(shard, known + 1), kMaxOwnerBytes);
-      if (absl::IsNotFound(owner.status())) break;
+      // Also a handle that grew stale: the next call looks again.
+      if (absl::IsNotFound(owner.status()) || absl::IsUnavailable(owner.status())) break;
       if (!owner.ok()) return owner.status();
       followed_->reads_few = IsRunName(*owner);  // a torn one may be anybody's
       if (!followed_->reads_few) break;

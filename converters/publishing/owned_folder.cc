@@ -1,6 +1,5 @@
 #include "converters/publishing/owned_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,12 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -53,19 +52,14 @@ absl::Status RemoveFolder(int parent, const std::string& name, const std::string
 
 // The names in the open folder.
 absl::StatusOr<std::vector<std::string>> ListOpen(const File& folder) {
-  // Use a separate descriptor, because fdopendir takes ownership of it and its position.
+  // A separate descriptor, because a listing closes it and moves its position.
   const int fd = ::openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(fd < 0 ? nullptr : ::fdopendir(fd), ::closedir);
-  if (listing == nullptr) return IoStatus("list", folder.path(), errno);
   std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(listing.get());
-    if (entry == nullptr && errno != 0) return IoStatus("list", folder.path(), errno);
-    if (entry == nullptr) return names;
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
+  RETURN_IF_ERROR(ListOpenFolder(fd, folder.path(), [&](const dirent& entry) {
+    names.emplace_back(entry.d_name);
+    return true;
+  }));
+  return names;
 }
 
 absl::Status Empty(const File& folder, int depth) {

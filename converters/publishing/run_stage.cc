@@ -180,7 +180,21 @@ std::optional<double> RunStage::FileSystemSeconds(const OwnedFolder& dataset) {
          1e-9 * static_cast<double>(facts.st_mtim.tv_nsec);
 }
 
-absl::Status RunStage::TestFileSystem() const {
+absl::StatusOr<std::unique_ptr<StagedFile>> RunStage::Stage(std::string_view name) const {
+  RETURN_IF_ERROR(folder_.RemoveFile(NameOf(name)));
+  return StagedFile::Create(PathOf(name));
+}
+
+absl::StatusOr<std::unique_ptr<StagedFile>> RunStage::StageWhole(std::string_view name,
+                                                                 std::string_view bytes,
+                                                                 bool sync) const {
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, Stage(name));
+  RETURN_IF_ERROR(staged->Append(AsBytes(bytes)));
+  RETURN_IF_ERROR(sync ? staged->SyncData() : staged->Flush());
+  return staged;
+}
+
+absl::Status RunStage::TestFileSystem(std::string_view so) const {
   const std::string tried = NameOf(kTried), linked = NameOf(kTriedLink);
   RETURN_IF_ERROR(folder_.RemoveFile(tried));
   RETURN_IF_ERROR(folder_.RemoveFile(linked));
@@ -188,10 +202,9 @@ absl::Status RunStage::TestFileSystem() const {
   const auto unfit = [&](const std::string& what) {
     (void)folder_.RemoveFile(tried);
     (void)folder_.RemoveFile(linked);
-    return absl::UnimplementedError(absl::StrCat(
-        EscapeForTerminal(folder_.path()), " lies on a file system where ", what,
-        ", so that several workers cannot build in it safely. One process can (the same command "
-        "without --worker, --join, --shards); or name a folder on another file system"));
+    return absl::UnimplementedError(absl::StrCat(EscapeForTerminal(folder_.path()),
+                                                 " lies on a file system where ", what,
+                                                 ", so that ", std::string(so)));
   };
   ASSIGN_OR_RETURN(File file, File::CreateExclusive(from));
   RETURN_IF_ERROR(file.Close());

@@ -24,8 +24,12 @@
 #include "absl/status/statusor.h"
 #include "converters/publishing/owned_folder.h"
 #include "formats/io/file.h"
+#include "formats/io/staged_file.h"
 
 namespace shardpack {
+
+// The name, in a stage, of what a run is just writing and then gives its place.
+inline constexpr std::string_view kOfTheRun = "of-the-run";
 
 class RunStage {
  public:
@@ -48,9 +52,15 @@ class RunStage {
   bool IsThere() const;
   // The file system's time now, of a file that is created for it; nullopt where nothing can be.
   static std::optional<double> FileSystemSeconds(const OwnedFolder& dataset);
-  // FailedPrecondition unless the file system can do, in this stage, what runs that share a folder
-  // rely on: exclusive creation, hard links, renaming.
-  absl::Status TestFileSystem() const;
+  // Unimplemented unless the file system can do, in this stage, what runs that share a folder rely
+  // on: exclusive creation, hard links, renaming. `so` follows "..., so that " in the message.
+  absl::Status TestFileSystem(std::string_view so) const;
+
+  // A new file in the stage, in place of one of that name.
+  absl::StatusOr<std::unique_ptr<StagedFile>> Stage(std::string_view name) const;
+  // The same with these bytes, flushed to the disk if `sync`.
+  absl::StatusOr<std::unique_ptr<StagedFile>> StageWhole(std::string_view name,
+                                                         std::string_view bytes, bool sync) const;
 
  private:
   RunStage(OwnedFolder folder, std::string owner)

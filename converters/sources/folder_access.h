@@ -57,6 +57,12 @@ std::optional<std::string> DescriptorPath(int fd);
 // Whether `path` is `root` or below it; both are absolute and resolved.
 bool IsBelow(std::string_view root, std::string_view path);
 
+// "a" for "a/b", and "", the root, for "a".
+inline std::string_view FolderAbove(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? std::string_view() : path.substr(0, slash);
+}
+
 // The system calls of the folder source; tests replace them to inject faults. Not for production
 // code.
 struct FolderSyscalls {

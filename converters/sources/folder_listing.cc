@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -43,7 +44,7 @@ struct KernelEntry {
 class Walker {
  public:
   Walker(int root, const std::string& root_path, const FolderSourceOptions& options,
-         const FolderPart& part, IoPool& pool, std::atomic<uint64_t>& listed, WalkedFolders& into)
+         const PartWalk& part, IoPool& pool, std::atomic<uint64_t>& listed, WalkedFolders& into)
       : root_(root),
         root_path_(root_path),
         options_(options),
@@ -56,29 +57,28 @@ class Walker {
         lost_folders_(into.lost) {}
 
   absl::Status Walk() {
-    AddFolder(part_.path, FoldersAbove(), 0, false);
+    for (const std::string& path : part_.folders)
+      AddFolder(path, path.empty() ? nullptr : &Above(FolderAbove(path)), 0, false);
     worklist_.Run(pool_);
     return failure_;
   }
   std::vector<std::string> Unmatched() const { return filter_.Unmatched(); }
 
  private:
-  // Of the part: links to them are loops. The folder right above it; null for the root.
-  WalkedFolder* FoldersAbove() {
-    WalkedFolder* parent = nullptr;
-    for (size_t end = 0; !part_.path.empty() && end != std::string::npos;) {
-      WalkedFolder& folder = above_.emplace_back();
-      folder.path = part_.path.substr(0, end);
-      folder.parent = std::exchange(parent, &folder);
-      const Descriptor opened(OpenBelow(root_, folder.path, O_PATH | O_DIRECTORY));
-      struct stat info;
-      if (opened.ok() && calls_.fstatat(opened.get(), "", &info, AT_EMPTY_PATH) == 0) {
-        folder.device = info.st_dev;
-        folder.inode = info.st_ino;
-      }
-      end = part_.path.find('/', end == 0 ? 0 : end + 1);
+  // A folder that those of the part lie in: links to it are loops.
+  WalkedFolder& Above(std::string_view path) {
+    const auto [found, is_new] = above_.try_emplace(std::string(path));
+    WalkedFolder& folder = found->second;
+    if (!is_new) return folder;
+    folder.path = found->first;
+    if (!path.empty()) folder.parent = &Above(FolderAbove(path));
+    const Descriptor opened(OpenBelow(root_, folder.path, O_PATH | O_DIRECTORY));
+    struct stat info;
+    if (opened.ok() && calls_.fstatat(opened.get(), "", &info, AT_EMPTY_PATH) == 0) {
+      folder.device = info.st_dev;
+      folder.inode = info.st_ino;
     }
-    return parent;
+    return folder;
   }
 
   void AddFolder(std::string path, WalkedFolder* parent, int links, bool found_by_link) {
@@ -100,6 +100,11 @@ class Walker {
       if (failure_.ok()) failure_ = std::move(status);
     }
     worklist_.Stop();
+  }
+  bool Stopped() {
+    if (part_.stop == nullptr || part_.stop->load(std::memory_order_relaxed) == 0) return false;
+    Fail(absl::CancelledError("stopped by a signal"));
+    return true;
   }
   void FailIo(std::string_view operation, std::string_view path, int error) {
     const std::string full =
@@ -170,6 +175,7 @@ class Walker {
     static constexpr size_t kBufferBytes = size_t{256} << 10;
     thread_local const std::unique_ptr<char[]> buffer(new char[kBufferBytes]);
     for (;;) {
+      if (Stopped()) return false;
       const ssize_t got = calls_.getdents(folder.fd.get(), buffer.get(), kBufferBytes);
       if (got == 0) return true;
       if (got < 0) {
@@ -268,14 +274,17 @@ class Walker {
   void AddSubfolder(WalkedFolder& folder, std::string_view name, int links) {
     std::string path = PathIn(folder, name);
     if (LeavesOut(folder, name, path)) return;
-    if (!part_.deep && links == 0 && folder.path == part_.path) return;  // of another part
+    if (part_.of_parts != nullptr && part_.of_parts->contains(path)) return;
     AddFolder(std::move(path), &folder, folder.links + links, links > 0);
   }
 
   void LookAt(WalkedFolder& folder, size_t chunk) {
     const size_t begin = chunk * kStatChunk;
     const size_t end = std::min(begin + kStatChunk, folder.entries.size());
-    for (size_t i = begin; i < end; ++i) LookAtEntry(folder, folder.entries[i]);
+    for (size_t i = begin; i < end; ++i) {
+      if (Stopped()) return;
+      LookAtEntry(folder, folder.entries[i]);
+    }
     listed_.fetch_add(end - begin, std::memory_order_relaxed);
     if (folder.chunks_left.fetch_sub(1) == 1) FinishFolder(folder);
   }
@@ -437,12 +446,12 @@ class Walker {
   const std::string& root_path_;
   const FolderSourceOptions& options_;
   const PathFilter filter_;
-  const FolderPart& part_;
+  const PartWalk& part_;
   IoPool& pool_;
   std::atomic<uint64_t>& listed_;
   const FolderSyscalls& calls_;
 
-  std::deque<WalkedFolder> above_;
+  std::map<std::string, WalkedFolder> above_;
   Worklist worklist_;
   std::mutex mutex_;  // guards the next three
   std::deque<WalkedFolder>& folders_;
@@ -453,7 +462,7 @@ class Walker {
 }  // namespace
 
 absl::Status WalkPart(int root, const std::string& root_path, const FolderSourceOptions& options,
-                      const FolderPart& part, IoPool& pool, std::atomic<uint64_t>& listed,
+                      const PartWalk& part, IoPool& pool, std::atomic<uint64_t>& listed,
                       WalkedFolders& into) {
   Walker walker(root, root_path, options, part, pool, listed, into);
   RETURN_IF_ERROR(walker.Walk());
@@ -465,7 +474,8 @@ absl::StatusOr<FolderWalk> WalkFolder(int root, const std::string& root_path,
                                       const FolderSourceOptions& options, IoPool& pool,
                                       std::atomic<uint64_t>& listed) {
   WalkedFolders walked;
-  RETURN_IF_ERROR(WalkPart(root, root_path, options, {}, pool, listed, walked));
+  const FolderPart whole = {""};
+  RETURN_IF_ERROR(WalkPart(root, root_path, options, {whole}, pool, listed, walked));
   return JoinFolders(walked, root_path);
 }
 

@@ -16,11 +16,14 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/listing/listing.h"
-#include "converters/sources/folder_parts.h"
+#include "converters/sources/folder_division.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
 
@@ -33,9 +36,14 @@ struct FolderWalk {
 
 struct WalkedFolders;
 
-// The folders of a part alone (folder_parts.h).
+// What WalkPart walks: these folders, with all below them but those that belong to other parts.
+struct PartWalk {
+  const FolderPart& folders;
+  const absl::flat_hash_set<std::string_view>* of_parts = nullptr;  // the folders of all parts
+  const std::atomic<int>* stop = nullptr;                           // nonzero: Cancelled
+};
 absl::Status WalkPart(int root, const std::string& root_path, const FolderSourceOptions& options,
-                      const FolderPart& part, IoPool& pool, std::atomic<uint64_t>& listed,
+                      const PartWalk& part, IoPool& pool, std::atomic<uint64_t>& listed,
                       WalkedFolders& into);
 
 // `root_path` is absolute and resolved. `listed` grows as files are found.

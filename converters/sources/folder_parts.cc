@@ -5,9 +5,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <span>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -18,49 +17,45 @@
 #include "converters/sources/folder_access.h"
 #include "converters/sources/folder_listing.h"
 #include "converters/sources/walked_folder.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/relative_path.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
 
-constexpr size_t kEnoughParts = 1000;
-constexpr std::string_view kPartMagic = "SPKLIST1";
+constexpr size_t kEnoughFolders = 1000;
+constexpr std::string_view kPartMagic = "SPKLIST2";
 constexpr size_t kDigestBytes = 16;
 
 std::string Below(const std::string& folder, std::string_view name) {
   return folder.empty() ? std::string(name) : absl::StrCat(folder, "/", std::string(name));
 }
 
-struct FolderCloser {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
-// The folders in it that a walk enters; empty also where it cannot be read: whoever lists it says
-// why.
+// The folders in it that a walk enters, as far as it can be read: those that are not found here are
+// listed with the part that it belongs to.
 std::vector<std::string> FoldersIn(int root, const std::string& path, const PathFilter& filter) {
   std::vector<std::string> found;
   Descriptor fd(OpenBelow(root, path, O_RDONLY | O_DIRECTORY | (path.empty() ? 0 : O_NOFOLLOW)));
+  const int folder = fd.get();
   struct stat facts;
   // Of two links one is its name, the other its dot: no folder is below. It may have many files.
-  if (!fd.ok() || ::fstat(fd.get(), &facts) != 0 || facts.st_nlink == 2) return found;
-  const std::unique_ptr<DIR, FolderCloser> folder(::fdopendir(fd.get()));
-  if (folder == nullptr) return found;
-  (void)fd.Release();
-  while (const dirent* entry = ::readdir(folder.get())) {
-    const std::string_view name = entry->d_name;
-    bool is_folder = entry->d_type == DT_DIR;
-    if (entry->d_type == DT_UNKNOWN) {
-      is_folder =
-          ::fstatat(::dirfd(folder.get()), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
-          S_ISDIR(facts.st_mode);
+  if (!fd.ok() || ::fstat(folder, &facts) != 0 || facts.st_nlink == 2) return found;
+  (void)ListOpenFolder(fd.Release(), path, [&](const dirent& entry) {
+    const std::string_view name = entry.d_name;
+    bool is_folder = entry.d_type == DT_DIR;
+    if (entry.d_type == DT_UNKNOWN) {
+      is_folder = ::fstatat(folder, entry.d_name, &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+                  S_ISDIR(facts.st_mode);
     }
-    if (!is_folder || name == "." || name == ".." || IsHiddenFolder(name)) continue;
+    if (!is_folder || IsHiddenFolder(name)) return true;
     std::string below = Below(path, name);
     if (!filter.ExcludesFolder(below)) found.push_back(std::move(below));
-  }
+    return true;
+  });
   return found;
 }
 
@@ -102,9 +97,7 @@ bool IsGood(const WalkedFolder& folder) {
     const std::string_view name = folder.Name(entry);
     const bool known =
         entry.outcome == WalkedFile::kUsable || entry.outcome < kSkipReasonNames.size();
-    if (!known || !IsPlainPath(name) || name.find('/') != name.npos ||
-        (!before.empty() && name <= before))
-      return false;
+    if (!known || !IsPlainName(name) || (!before.empty() && name <= before)) return false;
     before = name;
   }
   return std::is_sorted(folder.details.begin(), folder.details.end());
@@ -140,42 +133,58 @@ bool ReadFolder(PlanBytesReader& in, WalkedFolder& folder) {
 
 absl::Status Damaged() { return absl::DataLossError("does not match its own hash"); }
 
-std::string ParentOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash);
+// What a part begins with.
+std::string HeadOf(const FolderDivision& division, uint32_t part) {
+  PlanBytesWriter out;
+  out.Text(kPartMagic);
+  out.Number(division.mark.low);
+  out.Number(division.mark.high);
+  out.Number(part);
+  return out.Take();
 }
 
 }  // namespace
 
 std::vector<FolderPart> FindFolderParts(const SourceFolder& root,
-                                        const FolderSourceOptions& options) {
+                                        const FolderSourceOptions& options, size_t most_parts) {
   const PathFilter filter(options.extensions, options.any_extension, options.include,
                           options.exclude);
-  std::vector<FolderPart> parts;
-  std::vector<std::string> level = {""};
-  while (!level.empty() && parts.size() + level.size() < kEnoughParts) {
+  std::vector<std::string> folders, level = {""};
+  while (!level.empty() && folders.size() + level.size() < kEnoughFolders) {
     std::vector<std::string> next;
-    for (const std::string& path : level) {
+    for (std::string& path : level) {
       std::vector<std::string> below = FoldersIn(root.descriptor.get(), path, filter);
-      parts.push_back({path, below.empty()});
       std::move(below.begin(), below.end(), std::back_inserter(next));
+      folders.push_back(std::move(path));
     }
     level = std::move(next);
   }
-  for (const std::string& path : level) parts.push_back({path, true});
-  std::sort(parts.begin(), parts.end(),
-            [](const FolderPart& a, const FolderPart& b) { return a.path < b.path; });
+  std::move(level.begin(), level.end(), std::back_inserter(folders));
+  std::sort(folders.begin(), folders.end());
+  std::vector<FolderPart> parts(std::min(folders.size(), most_parts));
+  for (size_t n = 0; n < folders.size(); ++n)
+    parts[n * parts.size() / folders.size()].push_back(std::move(folders[n]));
   return parts;
 }
 
-absl::StatusOr<std::string> ListFolderPart(const SourceFolder& root,
-                                           const FolderSourceOptions& options,
-                                           const FolderPart& part, IoPool& pool,
-                                           std::atomic<uint64_t>& listed) {
+FolderPartLister::FolderPartLister(const SourceFolder& root, const FolderSourceOptions& options,
+                                   const FolderDivision& division, IoPool& pool,
+                                   std::atomic<uint64_t>& listed, const std::atomic<int>& stop)
+    : root_(root),
+      options_(options),
+      division_(division),
+      pool_(pool),
+      listed_(listed),
+      stop_(stop) {
+  for (const FolderPart& part : division.parts) folders_.insert(part.begin(), part.end());
+}
+
+absl::StatusOr<std::string> FolderPartLister::List(uint32_t part) const {
   WalkedFolders walked;
-  RETURN_IF_ERROR(WalkPart(root.descriptor.get(), root.path, options, part, pool, listed, walked));
+  const PartWalk walk{division_.parts[part], &folders_, &stop_};
+  RETURN_IF_ERROR(
+      WalkPart(root_.descriptor.get(), root_.path, options_, walk, pool_, listed_, walked));
   PlanBytesWriter out;
-  out.Text(kPartMagic);
   out.Texts(walked.unmatched);
   out.Number(walked.folders.size());
   for (const WalkedFolder& folder : walked.folders) WriteFolder(folder, out);
@@ -185,7 +194,7 @@ absl::StatusOr<std::string> ListFolderPart(const SourceFolder& root,
     out.Number(static_cast<uint64_t>(lost.reason));
     out.Text(lost.detail);
   }
-  std::string bytes = out.Take();
+  std::string bytes = HeadOf(division_, part) + out.Take();
   PlanBytesWriter footer;
   const Digest digest = Xxh3_128(AsBytes(bytes));
   footer.Number(digest.low);
@@ -193,19 +202,35 @@ absl::StatusOr<std::string> ListFolderPart(const SourceFolder& root,
   return bytes + footer.Take();
 }
 
-FolderParts::FolderParts() : walked_(std::make_unique<WalkedFolders>()) {}
+absl::Status CheckFolderPart(std::string_view head, const FolderDivision& division, uint32_t part) {
+  const std::string wanted = HeadOf(division, part);
+  if (head.starts_with(wanted)) return absl::OkStatus();
+  PlanBytesReader in(head);
+  const std::string_view magic = in.Text();
+  if (magic != kPartMagic && magic.starts_with("SPKLIST"))
+    return absl::InvalidArgumentError("was made by another version of pack");
+  return absl::DataLossError("is not a part of this list");
+}
+
+absl::Status NotThisPart(const absl::Status& why, const std::string& file,
+                         const std::string& list_again) {
+  return Reworded(why, absl::StrCat(EscapeForTerminal(file), " ", std::string(why.message()),
+                                    "; remove that file, and run\n  ", list_again));
+}
+
+FolderParts::FolderParts(const FolderDivision& division)
+    : division_(division), walked_(std::make_unique<WalkedFolders>()) {}
 FolderParts::~FolderParts() = default;
 
-absl::Status FolderParts::Add(std::string_view bytes) {
-  if (bytes.size() < kDigestBytes) return Damaged();
+absl::Status FolderParts::Add(uint32_t part, std::string_view bytes) {
+  if (bytes.size() < kFolderPartHeadBytes + kDigestBytes) return Damaged();
   const std::string_view body = bytes.substr(0, bytes.size() - kDigestBytes);
   const Digest digest = Xxh3_128(AsBytes(body));
   PlanBytesReader footer(bytes.substr(body.size()));
   const uint64_t low = footer.Number();
   if (low != digest.low || footer.Number() != digest.high) return Damaged();
-  PlanBytesReader in(body);
-  if (in.Text() != kPartMagic)
-    return absl::InvalidArgumentError("is no list of pack, or one of another version");
+  RETURN_IF_ERROR(CheckFolderPart(body, division_, part));
+  PlanBytesReader in(body.substr(kFolderPartHeadBytes));
   std::vector<std::string> unmatched = in.Texts();
   if (any_) {  // by no part: each says what it has not seen
     std::erase_if(walked_->unmatched, [&](const std::string& each) {
@@ -215,25 +240,30 @@ absl::Status FolderParts::Add(std::string_view bytes) {
     walked_->unmatched = std::move(unmatched);
   }
   any_ = true;
-  const size_t first = walked_->folders.size();
-  bool good = true;
-  for (uint64_t left = in.Count(64); left > 0 && good; --left)
-    good = ReadFolder(in, walked_->folders.emplace_back());
-  for (uint64_t left = good ? in.Count(24) : 0; left > 0 && good; --left) {
-    const std::string path(in.Text());
-    const auto reason = static_cast<SkipReason>(in.Bounded(kSkipReasonNames.size() - 1));
-    const auto lost =
-        std::find_if(walked_->folders.begin() + static_cast<ptrdiff_t>(first),
-                     walked_->folders.end(), [&](const auto& each) { return each.path == path; });
-    good = in.ok() && lost != walked_->folders.end() && !path.empty();
-    if (good) walked_->lost.push_back({&*lost, reason, std::string(in.Text())});
+  const absl::Status other = absl::DataLossError("holds what no walk has found");
+  absl::flat_hash_map<std::string_view, WalkedFolder*> by_path;
+  for (uint64_t left = in.Count(64); left > 0; --left) {
+    WalkedFolder& folder = walked_->folders.emplace_back();
+    if (!ReadFolder(in, folder)) return other;
+    by_path[folder.path] = &folder;
   }
-  return good && in.ok() && in.at_end() ? absl::OkStatus()
-                                        : absl::DataLossError("holds what no walk has found");
+  for (uint64_t left = in.Count(24); left > 0; --left) {
+    const auto lost = by_path.find(in.Text());
+    const auto reason = static_cast<SkipReason>(in.Bounded(kSkipReasonNames.size() - 1));
+    if (lost == by_path.end() || lost->first.empty()) return other;
+    walked_->lost.push_back({lost->second, reason, std::string(in.Text())});
+  }
+  if (!in.ok() || !in.at_end()) return other;
+  for (const std::string& path : division_.parts[part]) {
+    if (by_path.contains(path)) continue;
+    return absl::DataLossError(
+        absl::StrCat("does not hold the folder ", path.empty() ? "." : EscapeForTerminal(path)));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<FolderWalk> FolderParts::Join(const std::string& root_path) && {
-  absl::flat_hash_map<std::string, WalkedFolder*> by_path;
+  absl::flat_hash_map<std::string_view, WalkedFolder*> by_path;
   for (WalkedFolder& folder : walked_->folders) {
     if (!by_path.emplace(folder.path, &folder).second)
       return absl::DataLossError(
@@ -241,7 +271,7 @@ absl::StatusOr<FolderWalk> FolderParts::Join(const std::string& root_path) && {
   }
   for (WalkedFolder& folder : walked_->folders) {
     if (folder.path.empty()) continue;
-    const auto parent = by_path.find(ParentOf(folder.path));
+    const auto parent = by_path.find(FolderAbove(folder.path));
     if (parent == by_path.end()) {
       return absl::DataLossError(
           absl::StrCat("no list holds the folder above ", EscapeForTerminal(folder.path)));

@@ -1,32 +1,37 @@
-// Parts of a folder: several processes list a large source, each a part of its folders, and one
-// joins what they have found. The result is that of one walk.
+// Parts of a folder: several processes list a large source, each some of its folders, and one joins
+// what they have found. The result is that of one walk.
 //
 //   SourceFolder root = *OpenSourceFolder("/data/train");
-//   std::vector<FolderPart> parts = FindFolderParts(root, options);
-//   absl::StatusOr<std::string> bytes = ListFolderPart(root, options, parts[7], io_pool, listed);
-//   FolderParts all;   // each part was listed once, by whomever
-//   for (const std::string& each : bytes_of_all) RETURN_IF_ERROR(all.Add(each));
+//   FolderDivision division{FindFolderParts(root, options), mark};
+//   FolderPartLister lister(root, options, division, io_pool, listed, stop);
+//   absl::StatusOr<std::string> bytes = lister.List(7);
+//   FolderParts all(division);   // each part was listed once, by whomever
+//   for (uint32_t n = 0; n < division.parts.size(); ++n) RETURN_IF_ERROR(all.Add(n, bytes_of[n]));
 //   absl::StatusOr<FolderWalk> walk = std::move(all).Join(root.path);
 //
-// A part is a folder, with or without the folders below it. Folders are never divided, so that one
-// of many million files is listed by one process.
+// Folders are never divided, so that one of many million files is listed by one process.
 //
+// Lifetime: a lister borrows all that it is given, FolderParts the division.
 // Thread-safety: one caller each.
-// Errors: as FolderSource::List. Add, Join: DataLoss for bytes that ListFolderPart has not made, or
-// that are not of one walk.
+// Errors: as FolderSource::List; Cancelled when `stop` is set. Add, Join, CheckFolderPart: DataLoss
+// for bytes that List has not made, or not for this division; InvalidArgument for those of another
+// version.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_FOLDER_PARTS_H_
 #define SHARDPACK_CONVERTERS_SOURCES_FOLDER_PARTS_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "converters/sources/folder_access.h"
+#include "converters/sources/folder_division.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
 
@@ -35,11 +40,6 @@ namespace shardpack {
 struct FolderWalk;
 struct WalkedFolders;
 
-struct FolderPart {
-  std::string path;  // relative to the root
-  bool deep = true;  // with all folders below it
-};
-
 // A source that is a folder: opened for OpenAt alone, and its path, absolute and resolved.
 struct SourceFolder {
   Descriptor descriptor;
@@ -47,24 +47,48 @@ struct SourceFolder {
 };
 absl::StatusOr<SourceFolder> OpenSourceFolder(const std::string& path);
 
+// More only cost time: each is a file, and a lease.
+inline constexpr size_t kMostFolderParts = 20'000;
 // Divides a source, by a look at its upper folders, into enough parts for many processes.
 std::vector<FolderPart> FindFolderParts(const SourceFolder& root,
-                                        const FolderSourceOptions& options);
+                                        const FolderSourceOptions& options,
+                                        size_t most_parts = kMostFolderParts);
 
-// `listed` grows as files are found.
-absl::StatusOr<std::string> ListFolderPart(const SourceFolder& root,
-                                           const FolderSourceOptions& options,
-                                           const FolderPart& part, IoPool& pool,
-                                           std::atomic<uint64_t>& listed);
+class FolderPartLister {
+ public:
+  // `listed` grows as files are found.
+  FolderPartLister(const SourceFolder& root, const FolderSourceOptions& options,
+                   const FolderDivision& division, IoPool& pool, std::atomic<uint64_t>& listed,
+                   const std::atomic<int>& stop);
+  absl::StatusOr<std::string> List(uint32_t part) const;
+
+ private:
+  const SourceFolder& root_;
+  const FolderSourceOptions& options_;
+  const FolderDivision& division_;
+  IoPool& pool_;
+  std::atomic<uint64_t>& listed_;
+  const std::atomic<int>& stop_;
+  absl::flat_hash_set<std::string_view> folders_;  // of all parts
+};
+
+// How many of a part's bytes tell what it is a part of, and whether they say that it is this one.
+inline constexpr size_t kFolderPartHeadBytes = 40;
+absl::Status CheckFolderPart(std::string_view head, const FolderDivision& division, uint32_t part);
+
+// The same for users: what file that is, and what puts it right.
+absl::Status NotThisPart(const absl::Status& why, const std::string& file,
+                         const std::string& list_again);
 
 class FolderParts {
  public:
-  FolderParts();
+  explicit FolderParts(const FolderDivision& division);
   ~FolderParts();
-  absl::Status Add(std::string_view bytes);
+  absl::Status Add(uint32_t part, std::string_view bytes);
   absl::StatusOr<FolderWalk> Join(const std::string& root_path) &&;
 
  private:
+  const FolderDivision& division_;
   std::unique_ptr<WalkedFolders> walked_;
   bool any_ = false;
 };

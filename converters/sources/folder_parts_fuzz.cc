@@ -22,6 +22,13 @@ using namespace shardpack;
 
 constexpr size_t kDigestBytes = 16;
 
+// Of one part, which is the whole source.
+const FolderDivision& Whole() {
+  static const FolderDivision& whole =
+      *new FolderDivision{.parts = {{""}}, .mark = {.high = 7, .low = 9}};
+  return whole;
+}
+
 // A real part to start from, without its hash.
 std::string MakeSeed() {
   const testing::ScratchFolder scratch;
@@ -33,8 +40,10 @@ std::string MakeSeed() {
   std::filesystem::create_symlink("..", scratch.File("cat/loop"));
   IoPool pool(2);
   std::atomic<uint64_t> listed = 0;
+  const std::atomic<int> stop = 0;
   const SourceFolder root = *OpenSourceFolder(scratch.path());
-  std::string bytes = *ListFolderPart(root, {}, {"", true}, pool, listed);
+  const FolderSourceOptions options;
+  std::string bytes = *FolderPartLister(root, options, Whole(), pool, listed, stop).List(0);
   bytes.resize(bytes.size() - kDigestBytes);
   return bytes;
 }
@@ -45,8 +54,8 @@ void Run(std::string bytes) {
   footer.Number(digest.low);
   footer.Number(digest.high);
   bytes += footer.Take();
-  FolderParts parts;
-  if (!parts.Add(bytes).ok()) return;
+  FolderParts parts(Whole());
+  if (!parts.Add(0, bytes).ok()) return;
   const absl::StatusOr<FolderWalk> walk = std::move(parts).Join("/source");
   if (!walk.ok()) return;
   for (uint64_t row = 0; row < walk->listing.rows(); ++row) {

@@ -74,9 +74,9 @@ absl::Status NoInput(const std::string& root, const Listing& listing) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "source ", name, " holds no image that is taken, only ", DescribeIgnored(listing.ignored),
-      others
-          ? "; AVIF, HEIC, JPEG XL and the like are not taken: convert them, to png as an example"
-          : absl::StrCat("; --ext ", hint.empty() ? "any" : hint, " takes them as images")));
+      others ? "; pack does not read AVIF, HEIC, JPEG XL and the like: convert them, for example "
+               "to png"
+             : absl::StrCat("; --ext ", hint.empty() ? "any" : hint, " takes them as images")));
 }
 
 absl::Status BadRoot(const std::string& root, int error) {
@@ -115,17 +115,15 @@ void PutGlobs(std::map<std::string, std::string>& map, const std::string& name,
   PutList(map, name, escaped);
 }
 
-absl::StatusOr<FolderWalk> ReadParts(const std::vector<std::string>& files, const std::string& root,
+absl::StatusOr<FolderWalk> ReadParts(const ListedParts& parts, const std::string& root,
                                      std::atomic<uint64_t>& listed) {
-  FolderParts parts;
-  for (const std::string& file : files) {
-    ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(file, kMaxPartBytes));
-    const absl::Status added = parts.Add(bytes);
-    if (!added.ok())
-      return Reworded(added,
-                      absl::StrCat(EscapeForTerminal(file), " ", std::string(added.message())));
+  FolderParts all(parts.division);
+  for (uint32_t n = 0; n < parts.files.size(); ++n) {
+    ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(parts.files[n], kMaxPartBytes));
+    if (const absl::Status added = all.Add(n, bytes); !added.ok())
+      return NotThisPart(added, parts.files[n], parts.list_again);
   }
-  ASSIGN_OR_RETURN(FolderWalk walk, std::move(parts).Join(root));
+  ASSIGN_OR_RETURN(FolderWalk walk, std::move(all).Join(root));
   listed = walk.listing.rows();
   return walk;
 }
@@ -245,9 +243,9 @@ absl::StatusOr<Listing> FolderSource::List() {
   ASSIGN_OR_RETURN(SourceFolder root, OpenSourceFolder(root_));
   listed_.store(0, std::memory_order_relaxed);
   ASSIGN_OR_RETURN(FolderWalk walk,
-                   options_.listed_parts.empty()
-                       ? WalkFolder(root.descriptor.get(), root.path, options_, pool_, listed_)
-                       : ReadParts(options_.listed_parts, root.path, listed_));
+                   options_.listed_parts
+                       ? ReadParts(*options_.listed_parts, root.path, listed_)
+                       : WalkFolder(root.descriptor.get(), root.path, options_, pool_, listed_));
   handles_ = std::make_unique<FolderHandles>(std::move(root.descriptor));
   Listing& listing = walk.listing;
   if (!options_.sidecars.empty()) {

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,6 +32,7 @@
 #include "converters/listing/made_fields.h"
 #include "converters/listing/sample_source.h"
 #include "converters/listing/sidecars.h"
+#include "converters/sources/folder_division.h"
 #include "converters/threads/io_pool.h"
 
 namespace shardpack {
@@ -59,8 +61,7 @@ struct FolderSourceOptions {
       false;  // without --split-by: component 0 is the split if named like one (folder_meaning.h)
   std::vector<Sidecar> sidecars = {};  // --fields: further fields from files beside the image
   MissingPart missing = MissingPart::kSkip;
-  // Files with what ListFolderPart has found of all parts, in place of a walk over the folder.
-  std::vector<std::string> listed_parts = {};
+  std::optional<ListedParts> listed_parts = {};  // in place of a walk over the folder
 
   // For the plan's digest: only options that differ from their default.
   std::map<std::string, std::string> ToMap() const;

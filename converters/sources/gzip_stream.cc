@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -74,10 +75,11 @@ absl::StatusOr<bool> GzipStream::Another() {
   }
   // What a damaged header begins would be lost.
   if (zeros || *zlib_.next_in != static_cast<Bytef>(kMagic[0])) {
-    return Damaged(absl::StrCat("what follows its ", end,
-                                " bytes of gzip is none; where that does not belong to it, "
-                                "`head -c ",
-                                end, "` copies the rest"));
+    return Damaged(absl::StrCat("after its ", end,
+                                " bytes of gzip comes something that is not gzip; if that does not "
+                                "belong to the archive, `head -c ",
+                                end, " ", ShellQuoted(file_.path()),
+                                " > NEW` keeps the archive without it"));
   }
   ::inflateReset(&zlib_);
   return true;

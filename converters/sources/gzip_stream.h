@@ -1,5 +1,6 @@
 // GzipStream: what a gzip file holds, read from start to end, with its checksums verified.
 // libarchive does not look at them, so that a flipped bit would change an image without a word.
+// Internal to the archive source.
 //
 //   GzipStream in(file);
 //   absl::StatusOr<size_t> got = in.Read(block);  // 0 at the end
@@ -7,8 +8,9 @@
 // Lifetime: borrows the file.
 // Thread-safety: one caller at a time.
 // Errors: DataLoss, with the offset in the file, for what is damaged, cut, or followed by bytes
-// that are not gzip; Status of the reads. Memory: zlib's, and one block. Units: bytes. Internal to
-// the archive source.
+// that are not gzip; Status of the reads.
+// Memory: zlib's, and one block.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_GZIP_STREAM_H_
 #define SHARDPACK_CONVERTERS_SOURCES_GZIP_STREAM_H_
 

@@ -25,6 +25,7 @@
 #include "converters/sources/list_labels.h"
 #include "converters/sources/listed_files.h"
 #include "formats/io/file.h"
+#include "formats/io/list_folder.h"
 
 namespace shardpack {
 namespace {
@@ -157,26 +158,21 @@ class Rows {
   std::vector<uint64_t> lines_;
 };
 
-// Lists an open folder and closes it; stops after enough entries.
-std::vector<std::string> EntriesOf(Descriptor folder) {
+// The first entries of a folder; none where it cannot be read.
+std::vector<std::string> EntriesOf(int root, const std::string& folder) {
   std::vector<std::string> names;
-  const auto close = [](DIR* entries) { ::closedir(entries); };
-  const std::unique_ptr<DIR, decltype(close)> entries(
-      folder.ok() ? ::fdopendir(folder.get()) : nullptr, close);
-  if (entries == nullptr) return names;
-  folder.Release();
-  while (const dirent* entry = readdir(entries.get())) {
-    if (IsHiddenFolder(entry->d_name)) continue;
-    names.emplace_back(entry->d_name);
-    if (names.size() == kMaxEntries) break;
-  }
+  const int opened = OpenBelow(root, folder, O_RDONLY | O_DIRECTORY);
+  const absl::Status read = ListOpenFolder(opened, folder, [&](const dirent& entry) {
+    if (!IsHiddenFolder(entry.d_name)) names.emplace_back(entry.d_name);
+    return names.size() < kMaxEntries;
+  });
+  if (!read.ok()) names.clear();
   return names;
 }
 
 bool HoldsImages(int root, const std::string& folder) {
   static const PathFilter images({}, false, {}, {});
-  const std::vector<std::string> names =
-      EntriesOf(Descriptor(OpenBelow(root, folder, O_RDONLY | O_DIRECTORY)));
+  const std::vector<std::string> names = EntriesOf(root, folder);
   return std::any_of(names.begin(), names.end(),
                      [](const std::string& name) { return images.HasInputExtension(name); });
 }
@@ -195,8 +191,7 @@ void WarnAboutOtherClasses(const std::string& file_name, int root, int component
   }
   std::set<std::string> all(listing.classes.begin(), listing.classes.end());
   for (const std::string& parent : parents) {
-    for (const std::string& name :
-         EntriesOf(Descriptor(OpenBelow(root, parent, O_RDONLY | O_DIRECTORY)))) {
+    for (const std::string& name : EntriesOf(root, parent)) {
       const std::string folder = parent.empty() ? name : absl::StrCat(parent, "/", name);
       if (!all.contains(name) && HoldsImages(root, folder)) all.insert(name);
     }

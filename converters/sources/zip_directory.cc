@@ -78,8 +78,10 @@ absl::StatusOr<std::optional<Directory>> DirectoryBefore(Window& window, uint64_
                      window.At(end - kLocator64Bytes, kLocator64Bytes));
     if (Number<uint32_t>(locator, 0) == kLocator64) {
       const uint64_t said = Number<uint64_t>(locator, 8);
-      // Where the zip says it is, or, behind something else, where it is if nothing is added to it.
-      for (const uint64_t at : {said, end - kLocator64Bytes - kEnd64Bytes}) {
+      const uint64_t last = end - kLocator64Bytes - kEnd64Bytes;
+      // Where the zip says it is, or, after something else, where it is if nothing is added to it.
+      for (const uint64_t at : {said, last}) {
+        if (at > last) continue;
         ASSIGN_OR_RETURN(record, window.At(at, kEnd64Bytes));
         if (record.size() < kEnd64Bytes || Number<uint32_t>(record, 0) != kEnd64) continue;
         behind = at;

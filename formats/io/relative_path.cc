@@ -32,6 +32,8 @@ bool IsPlainPath(std::string_view path) {
   return path.find('\0') == path.npos && EachComponent(path, IsName);
 }
 
+bool IsPlainName(std::string_view name) { return IsPlainPath(name) && name.find('/') == name.npos; }
+
 std::string PlainPath(std::string_view path) {
   std::string plain;
   EachComponent(path, [&plain](std::string_view component) {

@@ -21,6 +21,9 @@ bool LeavesFolder(std::string_view path);
 // True if every component is the name of a file or folder: not empty, ".", ".." or with a NUL.
 bool IsPlainPath(std::string_view path);
 
+// The same, and there is one component.
+bool IsPlainName(std::string_view name);
+
 // The path without its empty, "." and ".." components; "" if there are no others.
 std::string PlainPath(std::string_view path);
 

@@ -39,6 +39,7 @@ TEST(RelativePath, EveryKindOfComponent) {
     SCOPED_TRACE(std::string(test.path));
     EXPECT_EQ(LeavesFolder(test.path), test.leaves);
     EXPECT_EQ(IsPlainPath(test.path), test.is_plain);
+    EXPECT_EQ(IsPlainName(test.path), test.is_plain && test.path.find('/') == test.path.npos);
     EXPECT_EQ(PlainPath(test.path), test.plain);
   }
 }

@@ -119,7 +119,7 @@ class OtherPicturesTest(command.PackTest):
     self.source(count=6)
     for name in ("cat/1.avif", "dog/2.HEIC", "dog/3.heic", "dog/notes.txt"):
       self.write(f"src/{name}", b"anything")
-    want = "3 images are left out, of a kind that is not taken (1 .avif, 2 .heic)"
+    want = "3 images are left out, since pack does not read their format (1 .avif, 2 .heic): convert them, for example to png"
     self.assertIn(want, self.pack("src", "-o", "out", "-q").stderr)
     with tarfile.open(self.folder / "a.tar", "w") as archive:
       archive.add(self.folder / "src", ".")

@@ -2,6 +2,7 @@
 byte, whatever lies in the source, and whoever is killed.
 """
 
+import errno
 import json
 import os
 import random
@@ -20,6 +21,11 @@ class ListTest(cluster.ClusterTest):
 
   def lists(self, *words, expect=0, **options):
     return self.pack("list", "src", "--write", "lists", *words, expect=expect, **options)
+
+  def typed(self, said):
+    """Runs the command that was printed."""
+    typed = re.search(r"^  (\S*pack list .*)$", said, re.MULTILINE)[1]
+    subprocess.run(["sh", "-c", typed], cwd=self.folder, check=True, stderr=subprocess.DEVNULL)
 
   def listing(self, *words, **options):
     """What a plan of the source is, and what is said of it."""
@@ -91,9 +97,8 @@ class ListTest(cluster.ClusterTest):
     self.lists(*words)
     os.unlink(self.folder / "lists/part-000001")
     refused = self.pack("plan", "--from", "lists", expect=7).stderr
-    self.assertIn("1 are not listed yet: 1", refused)
-    typed = re.search(r"^  (\S*pack list .*)$", refused, re.MULTILINE)[1]
-    subprocess.run(["sh", "-c", typed], cwd=self.folder, check=True, stderr=subprocess.DEVNULL)
+    self.assertIn("1 of 3 parts is not listed yet (number 1). To list it:", refused)
+    self.typed(refused)
     self.assertEqual(want, self.listing("--from", "lists", "--missing-part", "keep"))
 
   def test_what_is_refused(self):
@@ -103,17 +108,108 @@ class ListTest(cluster.ClusterTest):
     shutil.copytree(self.folder / "src", self.folder / "src2")
     self.assertIn("is the list of", self.pack("list", "src2", "--write", "lists", "--join", expect=5).stderr)
     self.assertIn("decided by the list", self.pack("plan", "--from", "lists", "--ext", "png", expect=2).stderr)
-    self.assertIn("give it, or SRC", self.pack("plan", "src", "--from", "lists", expect=2).stderr)
+    self.assertIn("give either SRC or --from, not both", self.pack("plan", "src", "--from", "lists", expect=2).stderr)
     self.assertIn("As in", self.pack("plan", expect=2).stderr)
     self.assertIn("list src --write lists", self.pack("list", "src", expect=2).stderr)
-    self.assertIn("holds no list", self.pack("plan", "--from", "src", expect=2).stderr)
-    self.write("strange/file", b"x")
-    self.assertIn("is not empty", self.pack("list", "src", "--write", "strange", expect=5).stderr)
+    self.assertIn("holds no list; pack list SRC --write NEWFOLDER makes one", self.pack("plan", "--from", "src", expect=2).stderr)
+
+  def test_folders_that_hold_something_else(self):
+    for names in (("file",), ("part-00000.parquet",), tuple(f"part-00000{n}" for n in range(4)), (".pack/lock", "part-000000")):
+      with self.subTest(names=names):
+        shutil.rmtree(self.folder / "strange", ignore_errors=True)
+        for name in names:
+          self.write(f"strange/{name}", b"theirs")
+        for words in ((), ("--join",)):
+          self.assertIn("is not empty", self.pack("list", "src", "--write", "strange", *words, expect=5).stderr)
+        self.assertEqual({name: b"theirs" for name in names}, self.contents("strange"))
+    (self.folder / "begun/.pack").mkdir(parents=True)
+    self.pack("list", "src", "--write", "begun")
+
+  def test_what_is_left_of_the_list_of_another_source(self):
+    self.lists()
+    self.write("other/emu/1.jpg", command.jpeg(1))
+    head = self.folder / "lists/list.json"
+    text = head.read_text()
+    head.unlink()
+    self.assertIn("holds no list", self.pack("list", "other", "--write", "lists", "--join", expect=5).stderr)
+    # Whoever writes another head there gets no part of the first.
+    head.write_text(text.replace(os.fspath(self.folder / "src"), os.fspath(self.folder / "other")))
+    for said in (self.pack("list", "other", "--write", "lists", "--join", expect=4).stderr, self.pack("plan", "--from", "lists", expect=4).stderr):
+      self.assertRegex(said, r"part-00000\d is not a part of this list")
+
+  def test_a_damaged_part(self):
+    want = self.listing("src")
+    self.lists()
     part = self.folder / "lists/part-000000"
     data = part.read_bytes()
-    for damaged in (data[:-1], data[:40] + bytes([data[40] ^ 1]) + data[41:], b""):
+    for damaged in (data[:-1], data[:40] + bytes([data[40] ^ 1]) + data[41:], b"", b"SPKLIST1"):
       part.write_bytes(damaged)
-      self.assertIn("part-000000 does not match its own hash", self.pack("plan", "--from", "lists", expect=4).stderr)
+      said = self.pack("plan", "--from", "lists", expect=4).stderr
+      self.assertIn("part-000000 does not match its own hash; remove that file, and run", said)
+      part.unlink()
+      self.typed(said)
+      self.assertEqual(want, self.listing("--from", "lists"))
+
+  def test_a_damaged_head(self):
+    self.lists()
+    path = self.folder / "lists/list.json"
+    head = json.loads(path.read_text())
+    self.assertEqual([[""], ["cat"], ["dog"]], head["parts"])
+    for parts in ([], [[]], [["cat"]], [[""], ["cat"], ["cat"]], [[""], ["../src"]], [[""], ["/etc"]], [[""], ["cat/deep"]], {}, [7]):
+      path.write_text(json.dumps({**head, "parts": parts}))
+      with self.subTest(parts=parts):
+        for words in (("list", "src", "--write", "lists", "--join"), ("plan", "--from", "lists")):
+          self.assertIn("list.json is damaged", self.pack(*words, expect=4).stderr)
+    path.write_text(json.dumps({**head, "schema": "shardpack.list/1"}))
+    for words in (("list", "src", "--write", "lists", "--join"), ("plan", "--from", "lists")):
+      self.assertIn("was made by another version of pack", self.pack(*words, expect=2).stderr)
+    path.chmod(0)
+    self.assertIn("ermission denied", self.pack("plan", "--from", "lists", expect=6, unprivileged=True).stderr)
+
+  def test_folders_that_come_while_it_is_listed(self):
+    self.lists()
+    os.unlink(self.folder / "lists/part-000000")
+    self.write("src/zebra/foal/1.jpg", command.jpeg(1))
+    self.write("src/ant/1.jpg", command.jpeg(2))
+    self.lists("--join")
+    self.assertEqual(self.listing("src"), self.listing("--from", "lists"))
+
+  def shim(self, root, **settings):
+    return {"LD_PRELOAD": cluster.SHIM, "SHARDPACK_FAULT_ROOT": str(self.folder / root),
+            **{f"SHARDPACK_FAULT_{name}": str(value) for name, value in settings.items()}}
+
+  def test_an_error_of_any_listing_loses_no_folder(self):
+    for number in range(12):
+      self.write(f"src/{number}/deep/1.jpg", command.jpeg(number))
+    want = self.listing("src")
+    for call in ("readdir", "getdents"):
+      for number in range(1, 60, 7 if call == "readdir" else 11):
+        with self.subTest(call=call, number=number):
+          shutil.rmtree(self.folder / "lists", ignore_errors=True)
+          stops = call == "getdents" and number <= 50  # two for each folder; the division's look may miss some
+          done = self.lists(env=self.shim("src", ONLY=call, AT=number, DO=errno.EIO), expect=6 if stops else 0)
+          if stops:
+            self.typed(done.stderr)
+          self.assertEqual(want, self.listing("--from", "lists"))
+
+  def test_an_interrupted_list_goes_on_with_the_printed_command(self):
+    for words in ((), ("--join",)):
+      shutil.rmtree(self.folder / "lists", ignore_errors=True)
+      said = self.lists(*words, env=self.shim("lists", ONLY="fdatasync", AT=2, DO=errno.EIO), expect=6).stderr
+      self.assertEqual(1, said.count("--join"), said)
+      self.typed(said)
+      self.assertEqual(self.listing("src"), self.listing("--from", "lists"))
+
+  def test_places_that_do_not_suit(self):
+    said = self.pack("list", "src", "--write", "src/lists", expect=2).stderr
+    self.assertIn("the folder for the lists src/lists lies inside the source src", said)
+    self.assertIn("as in\n  --write src-lists\n", said)
+    self.assertIn("another folder for --write", self.pack("list", "src", "--write", ".", expect=2).stderr)
+    said = self.lists(env=self.shim("lists", EACH="link", DO=errno.EPERM), expect=2).stderr
+    self.assertIn("or pack plan SRC, which needs no lists", said)
+    self.assertNotIn("build", said)
+    # No shard, whatever it is called.
+    self.pack("list", "src", "--write", "lists.tar")
 
   def test_json(self):
     report = json.loads(self.lists("--json").stdout)

@@ -93,6 +93,28 @@ class NetworkTest(cluster.ClusterTest):
     self.commit()  # removes what that one has not seen
     self.assert_whole()
 
+  def test_a_lease_that_is_stale_for_a_worker_of_named_shards(self):
+    self.work("--shards", "0")
+    self.keep()
+    lease = self.out / ".pack/lease/000/000000.1"
+    for number in (1, 2, 3):
+      self.put_back()
+      with self.subTest(look=number):
+        self.work("--shards", "0-1", env=self.shim(lease, ONLY="open", AT=number, DO=errno.ESTALE))
+        self.work("--join")
+        self.commit()
+        self.assert_whole()
+
+  def test_leases_that_cannot_be_listed_are_not_free(self):
+    self.work("--shards", "0")
+    folder = self.out / ".pack/lease/000"
+    (folder / "000001.1").write_text(ELSEWHERE)
+    self.pack("status", "out", "--json", expect=7)
+    for call in ("open", "readdir"):
+      for error in (errno.EMFILE, errno.ESTALE, errno.EIO):
+        with self.subTest(call=call, error=errno.errorcode[error]):
+          self.pack("status", "out", "--json", env=self.shim(folder, ONLY=call, AT=1, DO=error), expect=6)
+
   def test_a_lease_that_is_there_and_cannot_be_opened_yet(self):
     self.work("--shards", "0")
     self.keep()

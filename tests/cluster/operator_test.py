@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import threading
 
@@ -288,6 +289,57 @@ class JsonTest(cluster.ClusterTest):
     worker.send_signal(signal.SIGCONT)
     out, _ = worker.communicate(timeout=60)
     self.assertIn(json.loads(out.splitlines()[-1])["code"], (130, 143))
+
+
+class PlanTest(cluster.ClusterTest):
+
+  def test_damaged_rows_do_not_end_a_commit(self):
+    self.work("--join")
+    path = self.out / ".pack/plan"
+    plan = bytearray(path.read_bytes())
+    rows, found = self.shards * self.samples, 0
+    for at in range(16, len(plan) - 4 * rows, 8):
+      labels = struct.unpack_from(f"<{rows}i", plan, at)
+      if labels.count(0) == rows // 2 == labels.count(1):  # the folders look the same
+        struct.pack_into("<i", plan, at + 4 * (rows // 2), 300_000_000)
+        found += 1
+    self.assertIn(found, (1, 2))
+    path.write_bytes(plan)
+    self.commit()
+    self.assert_whole()
+
+  def test_damaged_rows_are_not_shown(self):
+    plan = bytearray((self.folder / "plan").read_bytes())
+    plan[24] ^= 1
+    self.write("damaged", plan)
+    said = self.pack("build", "--plan", "damaged", "-o", "out", "--join", "--dry-run", expect=4).stderr
+    self.assertIn("does not match its own hash", said)
+
+  def test_a_large_plan_is_checked_and_copied(self):
+    long = "x" * 230
+    for number in range(1000):
+      (self.folder / f"large/{number:04}").mkdir(parents=True)
+      for each in range(65):
+        (self.folder / f"large/{number:04}/{long}{each:03}.jpg").write_bytes(b"x")
+    self.pack("plan", "large", "--shards", "100", "--write", "big", "-q")
+    big = self.folder / "big"
+    self.assertGreater(big.stat().st_size, 16 << 20)
+    plan = self.out / ".pack/plan"
+    self.pack("build", "--plan", "big", "-o", "out", "-q", "--shards", "0")
+    self.assertEqual((1, 1), (plan.stat().st_nlink, big.stat().st_nlink))
+    data = big.read_bytes()
+    self.assertEqual(data, plan.read_bytes())
+    self.clear()
+    with big.open("r+b") as file:
+      file.seek(4 * 65000 - 100)
+      file.write(b"\xff")
+    for there in (False, True):  # or a damaged one, which it would replace
+      if there:
+        self.write("out/.pack/plan", b"SPKPLAN1 damaged")
+      said = self.pack("build", "--plan", "big", "-o", "out", "-q", "--shards", "0", expect=4).stderr
+      self.assertIn("is damaged: its slice of shard 99", said)
+      self.assertEqual(there, plan.exists())
+    self.assertEqual(b"SPKPLAN1 damaged", plan.read_bytes())
 
 
 class WordsTest(cluster.ClusterTest):
