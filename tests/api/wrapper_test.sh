@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the wrapper under every standard, with and without exceptions, with every warning, and runs
-# what comes out against the library. clang only parses.
+# three of the programs against the library. clang only parses.
 set -euo pipefail
 
 api=$PWD/api program=$PWD/tests/api/wrapper_test_program.cc pack=$PWD/cli/pack images=$PWD/testdata/images
@@ -21,10 +21,15 @@ for standard in 17 20 23; do
   for mode in -fexceptions -fno-exceptions -DSHARDPACK_NO_EXCEPTIONS; do
     [[ $standard$mode != 2*NO_EXCEPTIONS ]] || continue
     echo "c++$standard $mode"
-    flags=("${warnings[@]}" "$mode" -I"$api")
-    g++ -std=c++$standard "${flags[@]}" -Llib "$program" -o program -lshardpack
-    ./program shards
-    "$clang" -std=c++"${standard/23/2b}" "${flags[@]}" -fsyntax-only "$program"
+    flags=("${warnings[@]}" "$mode" -I"$api" "$program")
+    "$clang" -std=c++"${standard/23/2b}" "${flags[@]}" -fsyntax-only
+    case $standard$mode in
+      17-f* | 23-fno*)
+        g++ -std=c++$standard "${flags[@]}" -Llib -o program -lshardpack
+        ./program shards
+        ;;
+      *) g++ -std=c++$standard "${flags[@]}" -fsyntax-only ;;
+    esac
   done
 done
 # Objects of both kinds in one program.

@@ -1,8 +1,10 @@
 """What an operator does to a folder in which workers build, and what befalls single nodes."""
 
+import contextlib
 import errno
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -84,8 +86,7 @@ class CommitTest(cluster.ClusterTest):
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
       commit = self.start("commit", "out", "--json", "--no-fsync")
       # It reads the shard now.
-      self.wait_for(lambda: any("train-000000.tar" in os.readlink(f"/proc/{commit.pid}/fd/{fd}")  # pylint: disable=cell-var-from-loop
-                                for fd in self.descriptors(commit)), commit)
+      self.wait_for(lambda: any("train-000000.tar" in path for path in self.open_files(commit)), commit)  # pylint: disable=cell-var-from-loop
       commit.send_signal(number)
       out, err = commit.communicate(timeout=60)
       self.assertEqual(code, commit.returncode, err)
@@ -94,14 +95,11 @@ class CommitTest(cluster.ClusterTest):
       self.assertEqual(before, set(self.contents()))
     self.pack("commit", "out", "-q", "--no-fsync")
 
-  def descriptors(self, process):
+  def open_files(self, process):
     found = []
-    for fd in os.listdir(f"/proc/{process.pid}/fd"):
-      try:
-        os.readlink(f"/proc/{process.pid}/fd/{fd}")
-        found.append(fd)
-      except OSError:
-        pass
+    for descriptor in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+      with contextlib.suppress(FileNotFoundError):  # it was closed after it was listed
+        found.append(os.readlink(descriptor))
     return found
 
 

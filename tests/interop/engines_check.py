@@ -83,6 +83,21 @@ def words_of(pid):
   return []
 
 
+def stands_still(pid):
+  """Whether a stopped process stands, which takes the kernel a moment, rather than has ended."""
+  while state := state_of(pid):
+    if state in "TZX":
+      return state == "T"
+    time.sleep(0.001)
+  return False
+
+
+def state_of(pid):
+  with contextlib.suppress(OSError):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+  return ""
+
+
 def run_and_kill(python, script, place, victims, kills):
   """Runs the script; kills `kills` processes below it for which `victims` holds, one after another."""
   env = {**os.environ, "PYTHONPATH": SITE, "PYTHONDONTWRITEBYTECODE": "1", "PYSPARK_PYTHON": python, "RAY_DEDUP_LOGS": "0"}
@@ -224,6 +239,7 @@ def speculation(place):
   python = environment("spark")
   shards = lambda running: [(pid, words[words.index("--shards") + 1]) for process in running for pid in below(process)
                             if is_pack(words := words_of(pid)) and "--shards" in words]
+  (log := place.path / "events").mkdir()
   with spark_cluster(python, place.path) as (master, running):
     script = textwrap.dedent(f"""
         from pyspark.sql import SparkSession
@@ -232,7 +248,9 @@ def speculation(place):
                  .config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
                  .config("spark.executor.memory", "512m").config("spark.speculation", "true")
                  .config("spark.speculation.quantile", "0.3").config("spark.speculation.multiplier", "1.5")
-                 .config("spark.speculation.interval", "100ms").config("spark.speculation.minTaskRuntime", "1s").getOrCreate())
+                 .config("spark.speculation.interval", "100ms").config("spark.speculation.minTaskRuntime", "1s")
+                 .config("spark.eventLog.enabled", "true").config("spark.eventLog.dir", "file://{log}")
+                 .config("spark.eventLog.compress", "false").config("spark.eventLog.rolling.enabled", "false").getOrCreate())
         report = shardpack.spark.pack(spark, "plan", "out")
         assert report["counts"]["packed"] == {SHARDS * SAMPLES}
         spark.stop()
@@ -244,21 +262,24 @@ def speculation(place):
       said = []
       reader = threading.Thread(target=lambda: said.append(driver.stdout.read()))
       reader.start()
-      stopped, copied = None, False
+      stopped = None
       while driver.poll() is None and time.monotonic() < begun + SECONDS:
         time.sleep(0.01)
-        for pid, shard in shards(running):
-          if stopped is None:
-            with contextlib.suppress(ProcessLookupError):
-              os.kill(pid, signal.SIGSTOP)
+        for pid, shard in shards(running) if stopped is None else ():
+          with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            if stands_still(pid):  # and has not ended just before
               stopped = (pid, shard)
-          copied = copied or (pid, shard) != stopped and shard == stopped[1]
+              break
       for pid in [*below(driver), *([driver.pid] if driver.poll() is None else [])]:
         with contextlib.suppress(ProcessLookupError):
           os.kill(pid, signal.SIGKILL)
       reader.join()
       assert driver.returncode == 0, f"{driver.returncode}\n{said[0].decode(errors='replace')[-4000:]}"
-    assert stopped is not None and copied, f"no copy was seen: {stopped}"
+    assert stopped is not None, "no task was caught"
+    events = [json.loads(line) for file in log.iterdir() for line in file.read_text().splitlines()]
+    assert any(event["Event"] == "SparkListenerTaskEnd" and event["Task Info"]["Speculative"]
+               and event["Task End Reason"]["Reason"] == "Success" for event in events), f"no copy built the shard of {stopped}"
     seconds = time.monotonic() - begun
     with contextlib.suppress(ProcessLookupError):
       os.kill(stopped[0], signal.SIGCONT)
