@@ -216,8 +216,6 @@ std::atomic<int> writes_to_fail{0};
 int fail_with = 0;
 
 ssize_t FailingWritev(int fd, const iovec* vectors, int count) {
-  size_t bytes = 0;
-  for (int i = 0; i < count; ++i) bytes += vectors[i].iov_len;
   char link[64], target[512] = {};
   std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
   if (::readlink(link, target, sizeof(target) - 1) > 0 && std::string(target).ends_with(".toy") &&

@@ -57,7 +57,7 @@ class FolderPartsTest : public ::testing::Test {
   SourceFolder root() const { return *OpenSourceFolder(scratch_.path()); }
 
   const testing::ScratchFolder scratch_;
-  const FolderSourceOptions options_;
+  const FolderSourceOptions options_ = {};
   IoPool pool_{2};
   std::atomic<uint64_t> listed_ = 0;
   std::atomic<int> stop_ = 0;

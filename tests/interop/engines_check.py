@@ -6,6 +6,7 @@ usage: engines_check.py [--write] [spark|speculation|ray|slurm|kubernetes]...
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import re
