@@ -212,7 +212,9 @@ class SharedLister {
   absl::StatusOr<Head> FindHead() {
     absl::StatusOr<Head> head = ReadHead(request_.lists);
     if (absl::IsNotFound(head.status())) {
-      const Head mine{root_.path, request_.options, {FindFolderParts(root_, request_.options)}};
+      const Head mine{
+          root_.path, request_.options, {FindFolderParts(root_, request_.options, stop_)}};
+      if (stop_ != 0) return absl::CancelledError("stopped by a signal");
       RETURN_IF_ERROR(Publish(kHead, ToText(mine)));
       head = ReadHead(request_.lists);
     }

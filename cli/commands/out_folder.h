@@ -18,11 +18,11 @@ namespace shardpack::cli {
 // including by links, `..` or another mount of the same folder. `source` may be empty.
 absl::Status CheckOut(const std::string& out, const std::string& source);
 
-// Whether the path is the folder or is below it, also by links, `..` and mounts.
-bool LiesIn(const std::string& path, const std::string& folder);
-
 // The same for the folder of pack list --write, whatever its name ends with.
 absl::Status CheckLists(const std::string& lists, const std::string& source);
+
+// Whether the path is the folder or is below it, also by links, `..` and mounts.
+bool LiesIn(const std::string& path, const std::string& folder);
 
 // Suggests an OUT for this source that CheckOut accepts: in the working folder, or next to the
 // source if the working folder is inside it.

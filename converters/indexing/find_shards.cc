@@ -16,6 +16,7 @@
 #include "formats/core/index_name.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/foreign_shard.h"
@@ -115,13 +116,7 @@ absl::Status Finder::AddFolder(const std::string& folder) {
     return absl::InvalidArgumentError(absl::StrCat(
         EscapeForTerminal(folder), " is a dataset that pack has made: it has its indexes"));
   }
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    names.push_back(it->path().filename().native());
-  }
-  if (error) return IoStatus("list", folder, error.value());
-  std::sort(names.begin(), names.end());
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
   const size_t before = found_.shards.size();
   absl::Status compressed;  // the first one
   for (const std::string& name : names) {

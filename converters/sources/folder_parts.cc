@@ -146,13 +146,15 @@ std::string HeadOf(const FolderDivision& division, uint32_t part) {
 }  // namespace
 
 std::vector<FolderPart> FindFolderParts(const SourceFolder& root,
-                                        const FolderSourceOptions& options, size_t most_parts) {
+                                        const FolderSourceOptions& options,
+                                        const std::atomic<int>& stop, size_t most_parts) {
   const PathFilter filter(options.extensions, options.any_extension, options.include,
                           options.exclude);
   std::vector<std::string> folders, level = {""};
   while (!level.empty() && folders.size() + level.size() < kEnoughFolders) {
     std::vector<std::string> next;
     for (std::string& path : level) {
+      if (stop != 0) return {};
       std::vector<std::string> below = FoldersIn(root.descriptor.get(), path, filter);
       std::move(below.begin(), below.end(), std::back_inserter(next));
       folders.push_back(std::move(path));
@@ -240,7 +242,7 @@ absl::Status FolderParts::Add(uint32_t part, std::string_view bytes) {
     walked_->unmatched = std::move(unmatched);
   }
   any_ = true;
-  const absl::Status other = absl::DataLossError("holds what no walk has found");
+  const absl::Status other = absl::DataLossError("is not a list that pack has written");
   absl::flat_hash_map<std::string_view, WalkedFolder*> by_path;
   for (uint64_t left = in.Count(64); left > 0; --left) {
     WalkedFolder& folder = walked_->folders.emplace_back();

@@ -2,7 +2,7 @@
 // what they have found. The result is that of one walk.
 //
 //   SourceFolder root = *OpenSourceFolder("/data/train");
-//   FolderDivision division{FindFolderParts(root, options), mark};
+//   FolderDivision division{FindFolderParts(root, options, stop), mark};
 //   FolderPartLister lister(root, options, division, io_pool, listed, stop);
 //   absl::StatusOr<std::string> bytes = lister.List(7);
 //   FolderParts all(division);   // each part was listed once, by whomever
@@ -49,9 +49,11 @@ absl::StatusOr<SourceFolder> OpenSourceFolder(const std::string& path);
 
 // More only cost time: each is a file, and a lease.
 inline constexpr size_t kMostFolderParts = 20'000;
-// Divides a source, by a look at its upper folders, into enough parts for many processes.
+// Divides a source, by a look at its upper folders, into enough parts for many processes. Nothing
+// is found when `stop` is set.
 std::vector<FolderPart> FindFolderParts(const SourceFolder& root,
                                         const FolderSourceOptions& options,
+                                        const std::atomic<int>& stop,
                                         size_t most_parts = kMostFolderParts);
 
 class FolderPartLister {

@@ -21,6 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 class FolderPartsTest : public ::testing::Test {
@@ -31,7 +32,7 @@ class FolderPartsTest : public ::testing::Test {
   }
 
   FolderDivision Divided(size_t most_parts = kMostFolderParts) const {
-    return {FindFolderParts(root(), {}, most_parts), {.high = 1, .low = 2}};
+    return {FindFolderParts(root(), {}, stop_, most_parts), {.high = 1, .low = 2}};
   }
 
   absl::StatusOr<std::string> List(const FolderDivision& division, uint32_t part) {
@@ -154,6 +155,7 @@ TEST_F(FolderPartsTest, APartStopsWhenAsked) {
   EXPECT_EQ(looks, 10);
   EXPECT_TRUE(absl::IsCancelled(List(division, 0).status()));
   FolderSyscallsForTesting() = real;
+  EXPECT_THAT(Divided().parts, IsEmpty());
   stop_ = 0;
   EXPECT_TRUE(List(division, 1).ok());
 }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -20,6 +19,7 @@
 #include "converters/listing/offered_flags.h"
 #include "converters/sources/folder_access.h"
 #include "formats/io/file.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/relative_path.h"
 #include "formats/io/url.h"
 
@@ -118,15 +118,11 @@ bool HoldsAll(int folder, const Listing& listing) {
 // those that a message names. Names cannot show which of several is meant: the same number may
 // stand for another picture in each.
 std::vector<std::string> RootsThatFit(int root, const Listing& listing) {
-  std::vector<std::string> folders, roots;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(listing.root, error), end; !error && it != end;
-       it.increment(error)) {
-    std::string name = it->path().filename().string();
-    if (!IsHiddenFolder(name)) folders.push_back(std::move(name));
-  }
-  std::sort(folders.begin(), folders.end());
-  for (const std::string& name : folders) {
+  std::vector<std::string> roots;
+  const absl::StatusOr<std::vector<std::string>> names = ListFolder(listing.root);
+  if (!names.ok()) return roots;
+  for (const std::string& name : *names) {
+    if (IsHiddenFolder(name)) continue;
     const Descriptor folder(OpenBelow(root, name, O_PATH | O_DIRECTORY));
     if (folder.ok() && HoldsAll(folder.get(), listing))
       roots.push_back(absl::StrCat(listing.root, "/", name));

@@ -59,6 +59,15 @@ class OverwriteTest(cluster.ClusterTest):
       ended.set()
       thread.join()
 
+  def test_a_beat_that_cannot_be_read_says_nothing_of_its_worker(self):
+    self.work("--shards", "0")
+    beat = self.out / ".pack/owners" / ELSEWHERE
+    beat.write_text(json.dumps({"beat": 1, "seconds": 1, "shards": 0, "rows": 0, "shard_seconds": 0, "ended": True, "building": []}) + "\n")
+    env = {"LD_PRELOAD": cluster.SHIM, "SHARDPACK_FAULT_ROOT": str(beat), "SHARDPACK_FAULT_ONLY": "open", "SHARDPACK_FAULT_AT": "1",
+           "SHARDPACK_FAULT_DO": str(errno.EIO)}
+    self.pack("build", "src", "-o", "out", "-q", "--overwrite", env=env, expect=6)
+    self.overwrite(0)
+
   def test_a_folder_that_was_removed_under_a_worker(self):
     for begin_again in (False, True):
       worker = self.paused("--join")
