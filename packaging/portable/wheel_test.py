@@ -68,6 +68,13 @@ class WheelTest(unittest.TestCase):
                "print(m('shardpack').get_all('Provides-Extra'), *requires('shardpack'))")
     self.assertRegex(said, "^\\['numpy'\\] numpy ?; extra == .numpy.\n$")
 
+  def test_pip_knows_licences_and_types(self):
+    said = run(self.bin / "python", "-c", "from importlib.metadata import distribution as d; m = d('shardpack').metadata; "
+               "print(*m.get_all('Classifier'), sep='\\n'); print(*m.get_all('License-File'), sep='\\n')")
+    self.assertIn("Typing :: Typed\n", said)
+    held = [name.partition(".dist-info/licenses/")[2] for name in zipfile.ZipFile(WHEEL).namelist()]
+    self.assertEqual(sorted(filter(None, held)), [line for line in said.splitlines() if "::" not in line])
+
   def test_pip_knows_all_files(self):
     shown = run(self.bin / "pip", "show", "--files", "shardpack")
     self.assertIn("shardpack/bin/pack", shown)

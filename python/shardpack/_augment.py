@@ -118,7 +118,11 @@ class Augment:
 
   def color_jitter(self, brightness: Range = 0.0, contrast: Range = 0.0, saturation: Range = 0.0, hue: Range = 0.0, *,
                    p: float = 1.0) -> Augment:
-    """torchvision's ColorJitter: in random order, each with a factor from 1 - x to 1 + x (hue: from -x to x)."""
+    """torchvision's ColorJitter: in random order, each with a factor from 1 - x to 1 + x (hue: from -x to x).
+
+    >>> print(shardpack.Augment().color_jitter(0.4, hue=(0, 0.1), p=0.8))
+    augment/1 color_jitter(b=0.6..1.4, h=0..0.1, p=0.8)
+    """
     return self._with("color_jitter", p, b=brightness, c=contrast, s=saturation, h=hue)
 
   def rand_augment(self, num_ops: int = 2, magnitude: int = 9, *, bins: int = 31, p: float = 1.0) -> Augment:
@@ -130,18 +134,30 @@ class Augment:
     return self._with("trivial_augment_wide", p, bins=bins)
 
   def auto_augment(self, policy: str = "imagenet", *, p: float = 1.0) -> Augment:
-    """torchvision's AutoAugment; policy: 'imagenet', 'cifar10' or 'svhn'."""
+    """torchvision's AutoAugment; policy: 'imagenet', 'cifar10' or 'svhn'.
+
+    >>> print(shardpack.Augment().auto_augment('cifar10', p=0.5))
+    augment/1 auto_augment(cifar10, p=0.5)
+    """
     choice(policy, "policy", _POLICIES)
     return self.then(f"auto_augment({policy}, p={_number(p)})")
 
   def aug_mix(self, severity: int = 3, mixture_width: int = 3, chain_depth: int = -1, alpha: float = 1.0, *, all_ops: bool = True,
               bilinear: bool = True, fill: int = 0, p: float = 1.0) -> Augment:
-    """torchvision's AugMix: mixture_width copies, each with chain_depth operations (-1: 1 to 3), are blended with the image."""
+    """torchvision's AugMix: mixture_width copies, each with chain_depth operations (-1: 1 to 3), are blended with the image.
+
+    >>> shardpack.Augment().aug_mix(mixture_width=2).draw(seed=1, epoch=0, id=7, width=64, height=64).count('chain(')
+    2
+    """
     return self._with("aug_mix", p, severity=severity, width=mixture_width, depth=chain_depth, alpha=alpha, all_ops=int(all_ops),
                       bilinear=int(bilinear), fill=fill)
 
   def erase(self, p: float = 0.5, *, scale: Range = (0.02, 0.33), ratio: Range = (0.3, 3.3), value: Union[int, str] = 0) -> Augment:
-    """torchvision's RandomErasing: a rectangle of one value, or 'random' for noise. scale: its share of the area."""
+    """torchvision's RandomErasing: a rectangle of one value, or 'random' for noise. scale: its share of the area.
+
+    >>> print(shardpack.Augment().erase(0.25, value='random'))
+    augment/1 erase(value=random, p=0.25)
+    """
     return self.then(f"erase(p={_number(p)}, scale={_range(scale)}, ratio={_range(ratio)}, value={value})")
 
   def perspective(self, distortion: Range = 0.5, p: float = 0.5, *, bilinear: bool = True, fill: int = 0) -> Augment:
@@ -165,7 +181,13 @@ class Augment:
     return self._with("clahe", p, clip=clip, tiles=tiles)
 
   def draw(self, seed: int, epoch: int, id: int, width: int, height: int, view: int = 0) -> str:  # pylint: disable=redefined-builtin
-    """The program that this sample gets: text for apply_program. width, height: of the decoded image."""
+    """The program that this sample gets: text for apply_program. width, height: of the decoded image.
+
+    >>> plan = shardpack.Augment('brightness(0.5..1.5)')
+    >>> first, second = (plan.draw(seed=1, epoch=epoch, id=7, width=64, height=64) for epoch in range(2))
+    >>> first.startswith('brightness('), first == second
+    (True, False)
+    """
     return text_made(library.augment_draw, self._text, whole(seed, "seed"), whole(epoch, "epoch"), whole(id, "id"),
                      whole(view, "view", 32), whole(width, "width", 32), whole(height, "height", 32))
 

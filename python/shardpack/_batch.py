@@ -69,7 +69,12 @@ class BatchFacts:
 
   @property
   def ids(self) -> numpy.typing.NDArray[numpy.uint64]:
-    """uint64 [n], a copy; PADDING_ID where there is no sample."""
+    """uint64 [n], a copy; PADDING_ID where there is no sample.
+
+    >>> batch = next(shardpack.load('shards', batch=4, shuffle=False))
+    >>> batch.ids
+    array([0, 1, 2, 3], dtype=uint64)
+    """
     ids: numpy.typing.NDArray[numpy.uint64] = self._memory.array(self._view.ids, "uint64", (len(self),)).copy()
     return ids
 
@@ -80,7 +85,13 @@ class BatchFacts:
 
   @property
   def keys(self) -> list[Optional[str]]:
-    """Of each slot, as in the dataset; None where there is no sample."""
+    """Of each slot, as in the dataset; None where there is no sample.
+
+    >>> dataset = shardpack.Dataset('shards')
+    >>> batch = next(shardpack.load(dataset, batch=4))
+    >>> batch.keys == [dataset[int(number)].key for number in batch.ids]
+    True
+    """
     text = _c.text()
     keys: list[Optional[str]] = []
     dataset = self._look.dataset
@@ -155,7 +166,13 @@ class BatchFacts:
   @property
   def projection(self) -> numpy.typing.NDArray[numpy.float64]:
     """float64 [n, 3, 3]: the map of `affine` as a matrix M, also of a plan with perspective: x', y', w = M @ (x, y, 1), and the pixel is
-    x' / w, y' / w. Raises UnsupportedError as `affine` does, but for perspective."""
+    x' / w, y' / w. Raises UnsupportedError as `affine` does, but for perspective.
+
+    >>> batch = next(shardpack.load('shards', batch=8, size=32, augment='perspective(0.5, p=1)'))
+    >>> x, y, w = batch.projection[0] @ (20, 10, 1)   # where pixel (20, 10) of the image is now
+    >>> batch.projection.shape, bool(-32 < x / w < 64)
+    ((8, 3, 3), True)
+    """
     rows: numpy.typing.NDArray[numpy.float64] = import_numpy().zeros((int(self._view.slots), 3, 3))
     call(library.batch_projection, self._handle, rows.ctypes.data, len(rows))
     return rows[:len(self)]
@@ -218,13 +235,24 @@ class Batch(BatchFacts):
 
   @property
   def labels(self) -> Any:
-    """int64 [n], a copy; -1 where there is none, and for padding."""
+    """int64 [n], a copy; -1 where there is none, and for padding.
+
+    >>> batch = next(shardpack.load('shards', batch=4, shuffle=False))
+    >>> batch.labels.tolist() == shardpack.Dataset('shards').labels[:4].tolist()
+    True
+    """
     return converted(self._memory.array(self._view.labels, "int64", (len(self),)).copy(), self._look.to)
 
   @property
   def pixels(self) -> Any:
     """With a Decode: a NumPy array [n, height, width, channels] or [n, channels, height, width] of its dtype, with several views
-    [views, n, ...]; else None."""
+    [views, n, ...]; else None.
+
+    >>> next(shardpack.load('shards', batch=8, size=(24, 32))).pixels.shape
+    (8, 32, 24, 3)
+    >>> next(shardpack.load('shards', batch=8, size=(24, 32), layout='nchw', views=2)).pixels.shape
+    (2, 8, 3, 32, 24)
+    """
     if self._view.pixels is None:
       return None
     pixels = self._memory.array(self._view.pixels, _DTYPES[self._view.type], self._pixel_shape)
@@ -367,7 +395,12 @@ class Batch(BatchFacts):
 
   @property
   def partners(self) -> numpy.typing.NDArray[numpy.uint64]:
-    """With mix=: uint64 [n], the id of the sample that each was mixed with; PADDING_ID for none."""
+    """With mix=: uint64 [n], the id of the sample that each was mixed with; PADDING_ID for none.
+
+    >>> batch = next(shardpack.load('shards', batch=8, size=32, mix=shardpack.Mix(mixup=0.2, classes=3)))
+    >>> set(batch.partners.tolist()) <= set(batch.ids.tolist())
+    True
+    """
     partners: numpy.typing.NDArray[numpy.uint64] = self._mixed("partners", "uint64", (len(self),))
     return partners
 

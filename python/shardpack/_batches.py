@@ -413,7 +413,13 @@ class Batches:
       return f"<{type(self).__name__}: {error}>"
 
   def explain(self) -> str:
-    """A few lines for people; the first names the bottleneck."""
+    """A few lines for people; the first names the bottleneck.
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> batches = list(loader)
+    >>> len(loader.explain().splitlines()) > 1
+    True
+    """
     return str(text_made(library.loader_explain, self._open()))
 
   def stats_json(self) -> str:
@@ -434,7 +440,13 @@ class Batches:
 
   def take_bad_samples(self) -> list[dict[str, Any]]:
     """The samples that others stood in for since the last call: a dict with epoch, step, id and why for each. After close() those
-    that were not taken before."""
+    that were not taken before.
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> batches = list(loader)
+    >>> loader.take_bad_samples()
+    []
+    """
     self._keep_bad_samples()
     taken, self._bad = self._bad, []
     return taken
@@ -453,7 +465,16 @@ class Batches:
       raise StateError(self._why_closed)
 
   def stop(self) -> None:
-    """Ends all work; a waiting thread gets a CancelledError. Batches stay valid. Any thread."""
+    """Ends all work; a waiting thread gets a CancelledError. Batches stay valid. Any thread.
+
+    >>> loader = shardpack.load('shards', batch=20)
+    >>> loader.stop()
+    >>> try:
+    ...   batch = next(loader)
+    ... except shardpack.CancelledError:
+    ...   print('stopped')
+    stopped
+    """
     library.loader_stop(self._open())
 
   def close(self) -> None:

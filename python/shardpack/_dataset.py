@@ -233,12 +233,21 @@ class Dataset:
   @property
   def keys(self) -> Strings:
     """The samples' keys, str [n] (an array of objects), read-only; made once and kept. What is not UTF-8 comes back with
-    .encode("utf-8", "surrogateescape")."""
+    .encode("utf-8", "surrogateescape").
+
+    >>> dataset = shardpack.Dataset("shards")
+    >>> dataset.keys[7] == dataset[7].key
+    True
+    """
     return self._strings("keys", _columns.KEY)  # type: ignore[no-any-return]
 
   @property
   def paths(self) -> Strings:
-    """The files that the samples were packed from, str [n] (an array of objects), as keys; '' where that is not known."""
+    """The files that the samples were packed from, str [n] (an array of objects), as keys; '' where that is not known.
+
+    >>> sorted({path.split("/")[0] for path in shardpack.Dataset("shards").paths})
+    ['cat', 'dog', 'owl']
+    """
     return self._strings("paths", _columns.PATH)  # type: ignore[no-any-return]
 
   @property
@@ -317,7 +326,11 @@ class Dataset:
 
   @property
   def classes(self) -> List[str]:
-    """Their names: that of label 0 first. Empty for shards of other programs."""
+    """Their names: that of label 0 first. Empty for shards of other programs.
+
+    >>> shardpack.Dataset("shards").classes
+    ['cat', 'dog', 'owl']
+    """
     return list(self._class_names)
 
   @property

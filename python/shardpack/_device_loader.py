@@ -50,7 +50,12 @@ class DeviceBatch(BatchFacts):
 
   @property
   def images(self) -> Any:
-    """pixels as an array of the library that `to` names; without one the Tensor."""
+    """pixels as an array of the library that `to` names; without one the Tensor.
+
+    >>> batch = next(shardpack.load('shards', batch=20, size=32, device='cpu', to='numpy'))
+    >>> batch.images.shape, batch.images.dtype
+    ((20, 32, 32, 3), dtype('uint8'))
+    """
     return converted(self.pixels, self._look.to)
 
   @property
@@ -66,7 +71,14 @@ class DeviceBatch(BatchFacts):
 
   def synchronize(self) -> None:
     """Waits until the batch is there, for use on any stream; Ctrl-C ends the wait. Then end with release(stream): no other call
-    knows where it was used."""
+    knows where it was used.
+
+    >>> import numpy
+    >>> batch = next(shardpack.load('shards', batch=20, size=32, device='cpu'))
+    >>> batch.synchronize()
+    >>> bool(numpy.from_dlpack(batch.pixels).any())
+    True
+    """
     self._check()
     waited(library.batch_synchronize, self._handle)
 

@@ -76,7 +76,14 @@ class Job:
     return self._ended or self._has_ended(0.0)[0]
 
   def poll(self, seconds: float = 0.0) -> Progress | None:
-    """The newest Progress, waiting so long for it; None: there is nothing new. After the end `done` is True."""
+    """The newest Progress, waiting so long for it; None: there is nothing new. After the end `done` is True.
+
+    >>> job = shardpack.Job("build", "photos", out="polled")
+    >>> while not job.done:
+    ...   news = job.poll(0.1)
+    >>> job.result().samples
+    60
+    """
     end = time.monotonic() + seconds
     while not self._ended:  # in turns, so that signals are answered
       left = max(0.0, end - time.monotonic())
@@ -93,7 +100,11 @@ class Job:
       library.job_cancel(self._handle)
 
   def wait(self, progress: Shown = None) -> Report:
-    """Waits for its end. What interrupts that, Ctrl-C or an exception of `progress`, also stops the job, resumably."""
+    """Waits for its end. What interrupts that, Ctrl-C or an exception of `progress`, also stops the job, resumably.
+
+    >>> shardpack.Job("validate", "shards").wait().ok
+    True
+    """
     showing = Showing(progress, self.command[1])
     try:
       while not self._ended:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from typing import Any, Callable
 
 from ._errors import DataLossError, OptionError, StateError
@@ -54,6 +55,12 @@ def agreed_labels(path: bytes, is_number: bool, label: bytes) -> tuple[bool, byt
   content = {"number": is_number, "first": label.decode("utf-8", "surrogateescape")}
   _agree(path, _LABELS, content, lambda: (_labels(path) or (is_number,))[0] == is_number)
   return _labels(path) or (is_number, label)
+
+
+def forget_labels(path: bytes) -> None:
+  """Of a Writer alone that has left no sample."""
+  with suppress(FileNotFoundError):
+    os.unlink(os.path.join(folder(path), _LABELS))
 
 
 def _labels(path: bytes) -> tuple[bool, bytes] | None:

@@ -69,7 +69,13 @@ class Report:
 
   @property
   def findings(self) -> Sequence[Finding]:
-    """What `validate` found; AttributeError in the report of another job."""
+    """What `validate` found; AttributeError in the report of another job.
+
+    >>> with open("shards/val-000000.tar", "r+b") as file:
+    ...   size = file.write(b"x" * 512)
+    >>> [finding.shard for finding in shardpack.validate("shards", "deep").findings][:1]
+    ['val-000000.tar']
+    """
     if "findings" not in self._facts:
       raise AttributeError("this report has no 'findings': validate finds them")
     return [Finding(facts) for facts in self._facts["findings"]]

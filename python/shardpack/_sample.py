@@ -123,6 +123,10 @@ class Sample(Mapping[str, Any]):
 
     channels: 3, RGB, or 1, gray. UnsupportedError if the size of the image is not known. The library reads the image from the dataset again, with a loader of its own, which takes a
     millisecond or two: for single images. For many, use shardpack.load.
+
+    >>> sample = shardpack.Dataset("shards")[0]
+    >>> sample.decode(channels=1).shape == (sample.height, sample.width, 1)
+    True
     """
     dataset, number = self._opened()
     facts = dataset._image_of(number)  # pylint: disable=protected-access

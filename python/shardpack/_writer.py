@@ -99,6 +99,8 @@ class Writer:
     try:
       _parts.agree(self._path, *agreed)
       _parts.begin(self._path, self._worker)
+      if self._alone and not self._resumed:
+        _parts.forget_labels(self._path)
     except BaseException:
       self._let_go()
       raise

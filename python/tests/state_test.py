@@ -242,6 +242,18 @@ class OtherBatchTest(unittest.TestCase):
         break
     self.assertGreater(at, 20)
 
+  def test_with_tail_dropped(self):
+    loader = load(global_batch=10, drop_last=True)
+    for _ in range(4):
+      next(loader)  # 40 of 40: nothing is left
+    other = load(global_batch=16, drop_last=True)
+    other.load_state_dict(saved(loader), strict=False)
+    self.assertEqual((other.epoch, other.step), (1, 0))
+    loader.seek(0, 2)
+    other.load_state_dict(saved(loader), strict=False)
+    self.assertEqual([(b.epoch, len(b)) for b in other], [(0, 16)])
+    self.assertEqual([(b.epoch, len(b)) for b in other], [(1, 16)] * 3)
+
   def test_on_a_device_and_with_weights(self):
     for options in ({"device": "cpu", "size": 8}, {"weights": {"cat": 3.0}}, {"shuffle": False}, {"shuffle": "block"}):
       with self.subTest(options):

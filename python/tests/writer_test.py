@@ -586,6 +586,12 @@ class WriterTest(unittest.TestCase):
       self.assertEqual(sorted(held(out)), ["a"])
       with shardpack.Writer(out, overwrite=True) as writer:  # what is published is gone from there
         writer.add("b", image(1), second)
+      out = WORK / f"refused-{number}"
+      with self.assertRaises(shardpack.OptionError), shardpack.Writer(out, format="lmdb") as writer:
+        writer.add("a", image(0), first, txt="not in this format")
+      with shardpack.Writer(out, format="lmdb") as writer:  # no sample is left of that
+        writer.add("a", image(0), second)
+      self.assertEqual(held(out)["a"][0], str(second))
 
   def test_numbers_beside_names_are_refused_at_the_end_where_there_are_no_links(self):
     """There two workers may both have been first."""

@@ -295,6 +295,10 @@ void TestMasks(const sp::Dataset& data) {
   const sp::LoaderOptions decoded = sp::LoaderOptions().set_decode(sp::Decode());
   EXPECT(code(sp::LoaderOptions(decoded).set_decode_fields({"image"})) == sp::Code::kInvalid);
   EXPECT(code(sp::LoaderOptions(decoded).set_decode_fields({"mask"})) == sp::Code::kInvalid);
+  const sp::FieldDecode objects = sp::FieldDecode().set_field("image").set_as(sp::FieldAs::kCoco);
+  EXPECT(code(sp::LoaderOptions(decoded).set_decode_fields({objects})) == sp::Code::kInvalid);
+  const sp::OwnOperation own = sp::OwnOperation().set_plugin("none.so");
+  EXPECT(code(sp::LoaderOptions(decoded).set_own_operations({own})) == sp::Code::kNotFound);
   DO(sp::check(sp::Decode().set_width(32)));
   const sp::Error wide = ErrorOf([] { return sp::check(sp::Decode().set_width(70000)); });
   EXPECT(wide.code() == sp::Code::kInvalid);
