@@ -21,8 +21,6 @@ using transform_internal::Target;
 // A scaled decode leaves at least this many times the result's pixels in each direction, so that
 // the resize filter determines how the result looks.
 constexpr double kScaledMargin = 2;
-// The memory that a scratch keeps between images.
-constexpr uint64_t kKeptBytes = uint64_t{16} << 20;
 
 // The size at which the whole image must be decoded so that the box in it is large enough.
 uint32_t LeastSize(uint32_t whole, double box, uint32_t out) {
