@@ -2,6 +2,11 @@
 //
 //   const BmpHeaders headers = {.header_bytes = 40, .bits = 8};
 //   file.subspan(headers.end());   // the pixels, if bfOffBits is 0
+//
+// Lifetime: a plain value.
+// Thread-safety: const calls from any thread.
+// Errors: none; the end may be beyond that of the file.
+// Units: bytes.
 #ifndef SHARDPACK_IMAGES_PROBE_BMP_HEADERS_H_
 #define SHARDPACK_IMAGES_PROBE_BMP_HEADERS_H_
 

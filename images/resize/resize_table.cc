@@ -60,7 +60,7 @@ void ResizeTable::Build(const ResizeAxis& axis, uint32_t out_size, bool mirror) 
   begin_ = axis.in_size;
   end_ = 0;
   const uint32_t room = std::min(MostTaps(axis), axis.in_size);
-  exact_.assign(size_t{out_size} * room, 0);
+  std::vector<double> exact_weights(size_t{out_size} * room);
   double largest = 0;
   uint32_t most = 1;
   for (uint32_t i = 0; i < out_size; ++i) {
@@ -70,7 +70,7 @@ void ResizeTable::Build(const ResizeAxis& axis, uint32_t out_size, bool mirror) 
     most = std::max(most, taps.count);
     begin_ = std::min(begin_, taps.first);
     end_ = std::max(end_, taps.first + taps.count);
-    double* const exact = exact_.data() + size_t{i} * room;
+    double* const exact = exact_weights.data() + size_t{i} * room;
     double sum = 0;
     for (uint32_t k = 0; k < taps.count; ++k) sum += exact[k] = TapWeight(axis, taps, k);
     const double unit = 1 / sum;
@@ -88,7 +88,7 @@ void ResizeTable::Build(const ResizeAxis& axis, uint32_t out_size, bool mirror) 
       axis.filter == ResizeFilter::kBicubic || axis.filter == ResizeFilter::kLanczos;
   fine_.assign(negative ? weights_.size() : 0, 0);
   for (uint32_t i = 0; i < out_size; ++i) {
-    const double* const exact = exact_.data() + size_t{i} * room;
+    const double* const exact = exact_weights.data() + size_t{i} * room;
     const size_t at = size_t{i} * taps_;
     if (negative) {
       QuantizeFine(exact, count_[i], one, weights_.data() + at, fine_.data() + at);

@@ -26,7 +26,7 @@ class ResizeTable {
  public:
   static constexpr int kFineShift = 7;
 
-  // The approximate size of a table.
+  // The approximate memory that Build takes; the table keeps a part of it.
   static uint64_t Bytes(const ResizeAxis& axis, uint32_t out_size);
   // With `mirror`, the last output pixel comes first.
   void Build(const ResizeAxis& axis, uint32_t out_size, bool mirror);
@@ -49,7 +49,6 @@ class ResizeTable {
 
  private:
   std::vector<uint32_t> first_, count_;
-  std::vector<double> exact_;
   std::vector<int16_t> weights_, fine_;
   uint32_t taps_ = 0, begin_ = 0, end_ = 0;
   int shift_ = 0;
