@@ -296,7 +296,7 @@ void TestMasks(const sp::Dataset& data) {
   EXPECT(code(sp::LoaderOptions(decoded).set_decode_fields({"image"})) == sp::Code::kInvalid);
   EXPECT(code(sp::LoaderOptions(decoded).set_decode_fields({"mask"})) == sp::Code::kInvalid);
   const sp::FieldDecode objects = sp::FieldDecode().set_field("image").set_as(sp::FieldAs::kCoco);
-  EXPECT(code(sp::LoaderOptions(decoded).set_decode_fields({objects})) == sp::Code::kInvalid);
+  EXPECT(code(sp::LoaderOptions(decoded).set_field_decodes({objects})) == sp::Code::kInvalid);
   const sp::OwnOperation own = sp::OwnOperation().set_plugin("none.so");
   EXPECT(code(sp::LoaderOptions(decoded).set_own_operations({own})) == sp::Code::kNotFound);
   DO(sp::check(sp::Decode().set_width(32)));
