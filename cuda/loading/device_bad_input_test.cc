@@ -123,13 +123,13 @@ TEST(DeviceBadInput, TwelveBitsAreRefused) {
 TEST(DeviceBadInput, LittleMemoryIsLeft) {
   const LoaderFixture data(TestName(), {});
   FakeDevice fake({.device_cap_bytes = uint64_t{1} << 26});
-  EXPECT_THAT(ResidentLoader::Open(data.dataset(), data.order(), {},
-                                   {.width = 1000, .height = 1000, .log = nullptr}, fake)
-                  .status()
-                  .ToString(),
-              AllOf(HasSubstr("RESOURCE_EXHAUSTED"),
-                    HasSubstr("40 images of 3000000 bytes take 120000000 bytes"),
-                    HasSubstr("53687091")));
+  EXPECT_THAT(
+      ResidentLoader::Open(data.dataset(), data.order(), {},
+                           {.width = 1000, .height = 1000, .log = nullptr}, fake)
+          .status()
+          .ToString(),
+      AllOf(HasSubstr("RESOURCE_EXHAUSTED"),
+            HasSubstr("40 images of 3000000 bytes take 120000000 bytes"), HasSubstr("53687091")));
   PinnedMemory memory(fake, {.log = nullptr});
   DeviceOptions options{
       .preprocess = DevicePreprocess{.output = {}},

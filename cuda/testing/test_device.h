@@ -44,8 +44,8 @@ class TestDevice {
   Stream MakeStream();
   void* Allocate(size_t bytes);
   void Free(void* memory);
-  // A CUDA graph of what `enqueue` puts on the stream: each call launches it there. The last one has
-  // run before it ends.
+  // A CUDA graph of what `enqueue` puts on the stream: each call launches it there. The last one
+  // has run before it ends.
   std::function<void()> Capture(Stream stream, const std::function<void()>& enqueue);
   // After everything that was enqueued on the stream.
   std::string Read(const void* from, size_t bytes, Stream stream);

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -55,6 +56,17 @@ TEST(Resize, AllProcessorsGiveTheSameBytes) {
     const TestPixels best = Resized(image, box, options);
     const TestPixels portable = Resized(image, box, options, PortableResizeKernels());
     ASSERT_EQ(best.bytes, portable.bytes) << i;
+  }
+}
+
+// Rounding of positions gives a row of these results two taps, the first of which weighs nothing.
+TEST(Resize, TheSecondOfTwoRowsMayWeighAll) {
+  for (const auto& [from, to] : {std::array{5u, 77u}, {13u, 23u}, {21u, 79u}}) {
+    const TestPixels image = MakePattern(50, from, 3);
+    const ResizeOptions options{.width = 50, .height = to};
+    EXPECT_EQ(Resized(image, WholeBox(image), options).bytes,
+              Resized(image, WholeBox(image), options, PortableResizeKernels()).bytes)
+        << from;
   }
 }
 
