@@ -124,7 +124,8 @@ void WarnAboutSameNames(const std::map<std::string_view, std::set<std::string_vi
     if (below.contains("")) return;
     names.push_back(top);
     all.insert(below.begin(), below.end());
-    std::erase_if(common, [&below = below](std::string_view name) { return !below.contains(name); });
+    std::erase_if(common,
+                  [&below = below](std::string_view name) { return !below.contains(name); });
   }
   if (common.size() < 2 || common.size() * 2 < all.size()) return;
   listing.warnings.push_back(absl::StrCat(
