@@ -91,7 +91,7 @@ absl::StatusOr<Selection> Selection::Make(const Dataset& dataset, const CommandL
     if (std::find(names.begin(), names.end(), line.samples().split) == names.end()) {
       std::string known;
       for (const std::string& name : names)
-        absl::StrAppend(&known, known.empty() ? "" : ", ", name);
+        absl::StrAppend(&known, known.empty() ? "" : ", ", EscapeForTerminal(name));
       return InvalidArgumentError(StrCat(
           "--split ", EscapeForTerminal(line.samples().split), ": there is no such split, only ",
           known.empty() ? "one without a name" : known, DidYouMean(line.samples().split, names)));

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/edit_distance.h"
+#include "formats/io/file.h"
 
 namespace shardpack::cli {
 
@@ -29,7 +30,7 @@ std::string Nearest(std::string_view typed, std::span<const std::string> words) 
 
 std::string DidYouMean(std::string_view typed, std::span<const std::string> words) {
   const std::string meant = Nearest(typed, words);
-  return meant.empty() ? "" : absl::StrCat("; did you mean ", meant, "?");
+  return meant.empty() ? "" : absl::StrCat("; did you mean ", EscapeForTerminal(meant), "?");
 }
 
 }  // namespace shardpack::cli

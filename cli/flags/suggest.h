@@ -15,6 +15,7 @@ namespace shardpack::cli {
 // The closest word within a third of the typed length, or one that begins with the typed word.
 std::string Nearest(std::string_view typed, std::span<const std::string> words);
 
+// The word is escaped for a terminal: it may be a name from a dataset.
 std::string DidYouMean(std::string_view typed, std::span<const std::string> words);
 
 }  // namespace shardpack::cli

@@ -29,5 +29,14 @@ TEST(Suggest, OnlyWhatIsNear) {
   EXPECT_EQ(DidYouMean("photos", words), "");
 }
 
+TEST(Suggest, ControlCharactersDoNotReachTheTerminal) {
+  const std::string words[] = {"new\nline", "esc\x1b[31mred"};
+  for (const std::string typed : {"newline", "esc[31mred"}) {
+    const std::string meant = DidYouMean(typed, words);
+    EXPECT_NE(meant, "");
+    EXPECT_EQ(meant.find_first_of("\n\x1b"), std::string::npos) << meant;
+  }
+}
+
 }  // namespace
 }  // namespace shardpack::cli

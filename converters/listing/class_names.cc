@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/composed_text.h"
 #include "converters/listing/first_few.h"
 
 namespace shardpack {
@@ -16,8 +17,14 @@ namespace {
 
 constexpr size_t kNamed = 3;
 
+std::string Composed(std::string name) {
+  MakeComposed(name);
+  return name;
+}
+
 std::string Plain(const std::string& name) {
-  std::string plain = absl::AsciiStrToLower(name);
+  std::string plain = Composed(name);
+  absl::AsciiStrToLower(&plain);
   absl::StripAsciiWhitespace(&plain);
   return plain;
 }
@@ -28,11 +35,22 @@ std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes
   std::map<std::string, std::vector<std::string>> alike;
   for (const std::string& name : classes)
     alike[Plain(name)].push_back(absl::StrCat("\"", name, "\""));
-  std::vector<std::string> groups;
+  std::vector<std::string> groups, forms;
   for (const auto& [plain, names] : alike) {
-    if (names.size() > 1) groups.push_back(absl::StrJoin(names, " and "));
+    if (names.size() < 2) continue;
+    const std::string first = Composed(names[0]);
+    const bool same = std::all_of(names.begin(), names.end(),
+                                  [&](const std::string& name) { return Composed(name) == first; });
+    if (same) forms.push_back(first);
+    if (!same) groups.push_back(absl::StrJoin(names, " and "));
   }
   std::vector<std::string> lines;
+  if (!forms.empty()) {
+    lines.push_back(absl::StrCat(
+        "classes that look the same and differ in their Unicode form alone (NFC, NFD): ",
+        FirstFew(forms, kNamed),
+        "; where they are meant as one, give them one name in the source"));
+  }
   if (!groups.empty()) {
     lines.push_back(
         absl::StrCat("classes that differ in case or blanks alone: ", FirstFew(groups, kNamed),

@@ -1,5 +1,5 @@
 // Class names that may be typing errors: "Cat" and "cat", or "dog" and "dog ", which count as two
-// classes although they may be meant as one; " dog".
+// classes although they may be meant as one; "café" composed and decomposed; " dog".
 //
 //   for (const std::string& line : DoubtfulClassNames(listing.classes)) Warn(line);
 #ifndef SHARDPACK_CONVERTERS_LISTING_CLASS_NAMES_H_

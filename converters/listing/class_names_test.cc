@@ -6,6 +6,7 @@
 namespace shardpack {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -21,6 +22,17 @@ TEST(ClassNamesTest, CaseAndBlanks) {
               ElementsAre(HasSubstr("with a blank: \" cat\", \"emu")));
   EXPECT_THAT(DoubtfulClassNames(Names{"a", "A", "b", "B", "c", "C", "d", "D", "e", "E"}),
               ElementsAre(HasSubstr("\"c\" and \"C\" and 2 more;")));
+}
+
+TEST(ClassNamesTest, UnicodeForms) {
+  using Names = std::vector<std::string>;
+  const std::string composed = "caf\xc3\xa9", decomposed = "cafe\xcc\x81";
+  EXPECT_THAT(DoubtfulClassNames(Names{composed, "cafe", "bar"}), IsEmpty());
+  EXPECT_THAT(DoubtfulClassNames(Names{composed, decomposed, "bar"}),
+              ElementsAre(AllOf(HasSubstr("Unicode form"), HasSubstr("\"" + composed + "\";"))));
+  EXPECT_THAT(DoubtfulClassNames(Names{composed, "C" + decomposed.substr(1)}),
+              ElementsAre(HasSubstr("differ in case or blanks alone")));
+  EXPECT_THAT(AlikeClass(Names{composed}, decomposed), HasSubstr("there is"));
 }
 
 TEST(ClassNamesTest, NoValue) {

@@ -13,6 +13,7 @@ namespace shardpack {
 namespace {
 
 constexpr std::string_view kDatasetMark = "# of the dataset ", kHash = "%23";
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // an editor's
 
 }  // namespace
 
@@ -32,6 +33,7 @@ std::string KeyListText(const std::string& identity, const std::vector<std::stri
 
 absl::StatusOr<KeyList> ParseKeyList(std::string_view text, const std::string& file) {
   KeyList list{.file = file, .dataset = "", .keys = {}};
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);

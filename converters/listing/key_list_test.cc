@@ -25,6 +25,13 @@ TEST(KeyList, OfAnEditor) {
   EXPECT_EQ(list->dataset, "");
 }
 
+TEST(KeyList, OfAnEditorThatWritesAByteOrderMark) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(ParseKeyList(mark + "a\nb\n", "keys.txt")->keys, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(ParseKeyList(mark + KeyListText("xxh3:12", {"a"}), "keys.txt")->dataset, "xxh3:12");
+  EXPECT_FALSE(ParseKeyList(mark, "keys.txt").ok());
+}
+
 TEST(KeyList, WithoutAKeyOrWithWhatIsNone) {
   for (const std::string& text : {std::string(), std::string("\n\n"), KeyListText("xxh3:12", {})}) {
     const absl::Status failed = ParseKeyList(text, "keys.txt").status();

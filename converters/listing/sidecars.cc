@@ -19,6 +19,13 @@ constexpr std::string_view kAnswer =
     "part "
     "for none";
 
+// The part for a message. The image of a sample has another name than its file: one that is a jpg
+// itself can lack the part jpg.
+std::string WhatIsMissing(const std::string& part) {
+  const bool image = PathFilter({}, false, {}, {}).HasInputExtension(absl::StrCat("x.", part));
+  return image ? absl::StrCat(part, ", a second image") : part;
+}
+
 // One part's file, while rows are being paired.
 struct Part {
   uint32_t folder;
@@ -314,7 +321,7 @@ absl::Status SettleMissingParts(MissingPart missing, Listing& listing) {
     const auto begin = listing.field_bytes.begin() + static_cast<ptrdiff_t>(row * fields);
     const auto gap = std::find(begin, begin + static_cast<ptrdiff_t>(fields), kNoPart);
     if (gap == begin + static_cast<ptrdiff_t>(fields)) continue;
-    const std::string& part = listing.fields[static_cast<size_t>(gap - begin)].name;
+    const std::string part = WhatIsMissing(listing.fields[static_cast<size_t>(gap - begin)].name);
     if (missing == MissingPart::kError) {
       return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(listing.Path(row)),
                                                      " lacks its part ", EscapeForTerminal(part),

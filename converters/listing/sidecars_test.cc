@@ -89,6 +89,11 @@ TEST(SidecarsTest, OrTheyAreAnError) {
   EXPECT_TRUE(absl::IsInvalidArgument(lacks));
   EXPECT_THAT(std::string(lacks.message()), HasSubstr("2.jpg lacks its part json"));
   EXPECT_TRUE(absl::IsInvalidArgument(PairSidecars(sidecars, MissingPart::kError, unpaired)));
+  // Of a sample that is a jpg, the name alone would say the opposite.
+  Listing second = Walked({"1.png", "1.seg.jpg", "2.png"});
+  const absl::Status image =
+      PairSidecars(*ParseSidecars("seg.jpg:jpg"), MissingPart::kError, second);
+  EXPECT_THAT(std::string(image.message()), HasSubstr("lacks its part jpg, a second image; "));
 }
 
 TEST(SidecarsTest, OrTheFieldIsWrittenForNone) {

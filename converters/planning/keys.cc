@@ -3,18 +3,16 @@
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_sort.h>
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <limits>
-#include <memory>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/listing/composed_text.h"
 #include "converters/listing/path_filter.h"
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
@@ -37,23 +35,6 @@ constexpr std::array<bool, 256> kPortableByte = [] {
   return table;
 }();
 
-bool IsAscii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<signed char>(c) >= 0; });
-}
-
-// Users consider two keys equal if their canonical forms are: NFC, for valid UTF-8.
-void MakeCanonical(std::string& key) {
-  if (IsAscii(key)) return;
-  utf8proc_uint8_t* composed = nullptr;
-  const utf8proc_ssize_t bytes =
-      utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(key.data()),
-                   static_cast<utf8proc_ssize_t>(key.size()), &composed,
-                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
-  const std::unique_ptr<utf8proc_uint8_t, decltype(&free)> owner(composed, &free);
-  if (bytes >= 0) key.assign(reinterpret_cast<const char*>(composed), static_cast<size_t>(bytes));
-}
-
 // Makes the key that a row gets in the dataset.
 struct KeyMaker {
   const Listing& listing;
@@ -70,9 +51,10 @@ struct KeyMaker {
     Make(row, suffix, key);
     return key;
   }
+  // Users consider two keys equal if these are.
   void MakeCanonicalKey(uint32_t row, uint32_t suffix, std::string& out) const {
     Make(row, suffix, out);
-    MakeCanonical(out);
+    MakeComposed(out);
   }
 };
 
@@ -109,7 +91,7 @@ KeySurvey Survey(const KeyMaker& keys, const std::vector<uint32_t>& rows, size_t
         LowerTo(changed, row);
         count.fetch_add(1, std::memory_order_relaxed);
       }
-      MakeCanonical(key);
+      MakeComposed(key);
       survey.hashes[i] = HashOf(key);
     }
   });

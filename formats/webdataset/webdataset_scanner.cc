@@ -21,6 +21,7 @@ namespace {
 constexpr size_t kImageHeadBytes = 16;
 // Up to this many fields are compared one by one, but not a hostile sample of a million members.
 constexpr size_t kFewFields = 16;
+constexpr size_t kMaxShownName = 200;
 
 char LowerCase(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -45,7 +46,8 @@ class SampleWalk {
     }
     EndSample();
     checker_.Finish();
-    ReportWithoutExtension();
+    ReportOutside(FindingId::kWdsNoExtension, without_extension_);
+    ReportOutside(FindingId::kWdsHiddenName, hidden_);
     return absl::OkStatus();
   }
 
@@ -57,14 +59,24 @@ class SampleWalk {
     ScannedField field;
   };
 
+  // Members that belong to no sample.
+  struct Outside {
+    uint64_t members = 0, first_offset = 0;
+    std::string first_name;
+    void Add(const TarMember& member) {
+      if (members++ > 0) return;
+      first_offset = member.header_offset;
+      first_name = std::string(member.name.substr(0, kMaxShownName));
+    }
+  };
+
   absl::Status OnMember() {
     const TarMember& member = walker_.member();
     const bool begins = !open_ || BeginsSample(member);
     const std::optional<MemberName> name =
         checker_.OnMember(member, number_ + (open_ && begins ? 1 : 0));
     if (!name) {
-      if (member.type == kTarRegular && !IsHiddenName(member.name) && without_extension_++ == 0)
-        first_without_extension_ = member.header_offset;
+      CountOutside(member);
       return absl::OkStatus();
     }
     if (begins) {
@@ -212,12 +224,26 @@ class SampleWalk {
     return std::includes(roles_.begin(), roles_.end(), usual_.begin(), usual_.end());
   }
 
+  // Of hidden members, those that would be parts of samples under a name without the dot: other
+  // tools leave .DS_Store, ._a.jpg and __x__ on purpose.
+  void CountOutside(const TarMember& member) {
+    if (member.type != kTarRegular) return;
+    if (!IsHiddenName(member.name)) {
+      without_extension_.Add(member);
+      return;
+    }
+    if (IsMetaName(member.name)) return;
+    const std::string_view name = member.name.substr(member.name.rfind('/') + 1).substr(1);
+    if (!name.starts_with('_') && SplitMemberName(name)) hidden_.Add(member);
+  }
+
   // A strict scan has named each of them.
-  void ReportWithoutExtension() {
-    if (strict_ || without_extension_ == 0) return;
-    Finding finding = MakeFinding(FindingId::kWdsNoExtension, shard_);
-    finding.offset = first_without_extension_;
-    finding.detail = absl::StrCat(without_extension_, " members, the first one here");
+  void ReportOutside(FindingId id, const Outside& outside) {
+    if (strict_ || outside.members == 0) return;
+    Finding finding = MakeFinding(id, shard_);
+    finding.offset = outside.first_offset;
+    finding.detail =
+        absl::StrCat(outside.members, " members, the first one here: ", outside.first_name);
     findings_.Report(std::move(finding));
   }
 
@@ -234,7 +260,7 @@ class SampleWalk {
   bool beside_gap_ = false;
   // The walker's counts when the last member of a sample was read.
   uint64_t gaps_ = 0, archives_ = 0;
-  uint64_t without_extension_ = 0, first_without_extension_ = 0;
+  Outside without_extension_, hidden_;
   std::vector<std::string> usual_;  // the roles of the first sample, sorted
   std::string key_, extension_, names_;
   uint64_t begin_ = 0, end_ = 0;

@@ -117,6 +117,9 @@ TEST(WebdatasetScanner, StrictFindings) {
   const Case cases[] = {
       {TarBuilder().Add("a.jpg", "x").Add("._a.jpg", "x"), "wds-hidden-name@1024", ""},
       {TarBuilder().Add("__i__/a.jpg", "x").Add("a.jpg", "x"), "wds-hidden-name@0", ""},
+      {TarBuilder().Add(".a.jpg", "x").Add(".a.cls", "1").Add("b.jpg", "x"),
+       "wds-hidden-name@0 wds-hidden-name@1024", "wds-hidden-name@0"},
+      {TarBuilder().Add(".DS_Store", "x").Add("a.jpg", "x"), "wds-hidden-name@0", ""},
       {TarBuilder().Add("readme", "x").Add("a.jpg", "x"), "wds-no-extension@0",
        "wds-no-extension@0"},
       {TarBuilder().Add("readme", "x").Add("license", "x"),
