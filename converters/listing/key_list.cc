@@ -34,11 +34,14 @@ std::string KeyListText(const std::string& identity, const std::vector<std::stri
 absl::StatusOr<KeyList> ParseKeyList(std::string_view text, const std::string& file) {
   KeyList list{.file = file, .dataset = "", .keys = {}};
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  // pack dups found no copies; an empty list of another origin is more likely a mistake.
+  bool may_be_empty = false;
   for (size_t number = 1; !text.empty(); ++number) {
     const size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);  // an editor's; a key's is %0D
+    may_be_empty = may_be_empty || line == kKeyListMark.substr(0, kKeyListMark.size() - 1);
     if (line.starts_with(kDatasetMark)) list.dataset = line.substr(kDatasetMark.size());
     if (line.empty() || line.starts_with('#')) continue;
     const bool hash = line.starts_with(kHash);
@@ -51,7 +54,7 @@ absl::StatusOr<KeyList> ParseKeyList(std::string_view text, const std::string& f
     }
     list.keys.push_back(absl::StrCat(hash ? "#" : "", *key));
   }
-  if (!list.keys.empty()) return list;
+  if (!list.keys.empty() || may_be_empty) return list;
   return absl::InvalidArgumentError(
       absl::StrCat(EscapeForTerminal(file), " has no key: there is nothing to leave out"));
 }

@@ -9,8 +9,8 @@
 //
 // Lifetime: a plain value.
 // Thread-safety: pure.
-// Errors: InvalidArgument, naming the list, and the line, for a list without a key and for a line
-// that is no key.
+// Errors: InvalidArgument, naming the list, and the line, for a list without a key that KeyListText
+// has not made, and for a line that is not a key.
 #ifndef SHARDPACK_CONVERTERS_LISTING_KEY_LIST_H_
 #define SHARDPACK_CONVERTERS_LISTING_KEY_LIST_H_
 

@@ -32,8 +32,15 @@ TEST(KeyList, OfAnEditorThatWritesAByteOrderMark) {
   EXPECT_FALSE(ParseKeyList(mark, "keys.txt").ok());
 }
 
+TEST(KeyList, OfADatasetWithoutCopies) {
+  const absl::StatusOr<KeyList> list = ParseKeyList(KeyListText("xxh3:12", {}), "keys.txt");
+  ASSERT_TRUE(list.ok()) << list.status();
+  EXPECT_EQ(list->keys, std::vector<std::string>());
+  EXPECT_EQ(list->dataset, "xxh3:12");
+}
+
 TEST(KeyList, WithoutAKeyOrWithWhatIsNone) {
-  for (const std::string& text : {std::string(), std::string("\n\n"), KeyListText("xxh3:12", {})}) {
+  for (const std::string& text : {std::string(), std::string("\n\n"), std::string("# mine\n")}) {
     const absl::Status failed = ParseKeyList(text, "keys.txt").status();
     EXPECT_EQ(failed.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(failed.message(), "keys.txt has no key: there is nothing to leave out");

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "converters/listing/first_few.h"
 #include "converters/listing/input_failure.h"
 #include "converters/planning/manifest_option.h"
 #include "converters/planning/record_order.h"
@@ -33,7 +34,7 @@ namespace shardpack {
 namespace {
 
 constexpr uint64_t kMaxRecords = std::numeric_limits<uint32_t>::max() - 1;
-constexpr size_t kMaxSplits = 1000, kNamedKeys = 20;
+constexpr size_t kMaxSplits = 1000, kNamedKeys = 20, kNamedClasses = 5;
 constexpr uint64_t kMaxOrderBytes = kMaxRecords * 4;
 
 // The folder of a shard; in some formats a shard is a folder itself.
@@ -245,6 +246,21 @@ std::string Named(const std::vector<std::string_view>& keys) {
   return keys.size() > kNamedKeys ? text + "\n  ..." : text;
 }
 
+// The classes of which `kept` has no row, though the listing has some; "" if there are none.
+std::string ClassesWithout(const std::vector<uint64_t>& kept, const Listing& listing) {
+  std::set<int32_t> lost(listing.label.begin(), listing.label.end());
+  lost.erase(static_cast<int32_t>(kNoLabel));
+  for (auto row = kept.begin(); row != kept.end() && !lost.empty(); ++row)
+    lost.erase(listing.label[*row]);
+  std::vector<std::string> names;
+  for (const int32_t label : lost) {
+    const auto number = static_cast<size_t>(label);
+    names.push_back(number < listing.classes.size() ? listing.classes[number]
+                                                    : absl::StrCat(label));
+  }
+  return names.empty() ? "" : FirstFew(names, kNamedClasses);
+}
+
 // Leaves out the rows that the list names.
 absl::Status LeaveOut(const KeyList& list, const Dataset& dataset, Listing& listing) {
   const auto refused = [&](const std::string& why) {
@@ -279,6 +295,13 @@ absl::Status LeaveOut(const KeyList& list, const Dataset& dataset, Listing& list
                                 " keys name no sample of this dataset:", Named(missing)));
   }
   if (kept.empty()) return refused(" names every sample: nothing would be left to pack");
+  const std::string file = absl::StrCat("--exclude-keys ", EscapeForTerminal(list.file));
+  if (list.keys.empty())
+    listing.warnings.push_back(absl::StrCat(file, " has no key: nothing is left out"));
+  if (const std::string lost = ClassesWithout(kept, listing); !lost.empty()) {
+    listing.warnings.push_back(absl::StrCat(file, " leaves out every sample of the classes ", lost,
+                                            "; the other classes keep their numbers"));
+  }
   listing.left_out += listing.rows() - kept.size();
   TakeRows(kept, listing);
   return absl::OkStatus();
@@ -321,7 +344,8 @@ std::map<std::string, std::string> DatasetSourceOptions::ToMap(const Dataset& da
   if (!classes.empty()) map["classes"] = absl::StrCat(classes.size(), " names");
   if (missing != MissingPart::kSkip) map["missing-part"] = std::string(MissingPartName(missing));
   // Those that stay are part of the listing's digest.
-  if (exclude) map["exclude-keys"] = absl::StrCat(exclude->keys.size(), " keys");
+  if (exclude && !exclude->keys.empty())
+    map["exclude-keys"] = absl::StrCat(exclude->keys.size(), " keys");
   // So that extract can restore the names of the files.
   if (!SidecarSuffixes(dataset).empty()) map["sidecars"] = Option(dataset, "sidecars");
   return map;

@@ -297,7 +297,7 @@ class ExcludeKeysTest(command.PackTest):
     convert = ("convert", "out", "-o", "new", "--exclude-keys")
     self.refused("nowhere.txt", *convert, "nowhere.txt")
     self.pack("convert", "out", "-o", "clean", "--exclude-keys", "keys.txt")
-    self.pack("dups", "clean", "--write-list", "none.txt")
+    self.write("none.txt", b"# mine\n")
     self.refused("none.txt has no key: there is nothing to leave out", *convert, "none.txt")
     # Of another dataset, though it has the same keys.
     self.refused("keys.txt is of the dataset xxh3:", "convert", "clean", "-o", "new", "--exclude-keys", "keys.txt")
@@ -312,6 +312,35 @@ class ExcludeKeysTest(command.PackTest):
     self.write("bad.txt", b"50%\n")
     self.refused("bad.txt line 1: 50% is not a key as pack dups writes it", *convert, "bad.txt")
     self.refused("names samples of a packed dataset", "plan", "src", "-o", "new", "--exclude-keys", "keys.txt")
+
+  def test_no_copies(self):
+    self.source(count=4)
+    self.pack("src", "-o", "out")
+    self.pack("dups", "out", "--write-list", "keys.txt")
+    done = self.pack("convert", "out", "-o", "new", "--exclude-keys", "keys.txt")
+    self.assertIn("keys.txt has no key: nothing is left out", done.stderr)
+    self.pack("diff", "out", "new", "--check")
+    # It is what it would be without the list.
+    self.assertIn("nothing to do", self.pack("convert", "out", "-o", "new").stderr)
+
+  def test_names_classes_without_samples(self):
+    self.source(count=4)
+    self.pack("src", "-o", "out")
+    dogs = [row["key"] for row in self.rows("out") if row["key"].startswith("dog/")]
+    for keys, lost in ((dogs[1:], False), (dogs, True)):
+      self.write("keys.txt", "\n".join(keys).encode())
+      done = self.pack("convert", "out", "-o", f"new-{lost}", "--exclude-keys", "keys.txt")
+      self.assertEqual(lost, "keys.txt leaves out every sample of the classes dog;" in done.stderr, done.stderr)
+
+  def test_names_with_control_characters(self):
+    self.write("src/new\nline/a.jpg", jpeg(1))
+    self.write("src/esc\x1b[31mred/a.jpg", jpeg(2))
+    self.pack("src", "-o", "out")
+    for label in ("newline", "esc[31mred"):
+      said = self.pack("ls", "out", "--label", label, expect=2).stderr
+      self.assertIn("did you mean", said)
+      self.assertNotIn("\x1b", said)
+      self.assertNotIn("new\nline", said)
 
   def test_shards_of_other_tools(self):
     image, other = str(self.write("image.jpg", jpeg(1))), str(self.write("other.jpg", jpeg(2)))

@@ -155,6 +155,21 @@ class ForeignLossesTest(command.PackTest):
       done = self.pack(*words)
       self.assertRegex(done.stderr, r"wds-no-extension c.tar .*2 members, the first one here")
 
+  def test_hidden_samples_are_counted(self):
+    hidden = [(f".{name}", data) for name, data in pairs(5, 2)]
+    self.write("c.tar", tar(pairs(0, 2) + hidden + [("._s000.jpg", b"x"), (".DS_Store", b"x"), ("__meta__/a.json", b"{}")]))
+    for words in (("convert", "c.tar", "-o", "out"), ("index", "c.tar", "-o", "in-place"), ("stats", "c.tar")):
+      self.assertRegex(self.pack(*words).stderr, r"wds-hidden-name c.tar at offset \d+: .*4 members, the first one here: \.s005\.jpg")
+    self.write("none.tar", tar(hidden))
+    self.assertIn("4 members, the first one here", self.pack("stats", "none.tar").stderr)
+    self.write("usual.tar", tar(pairs(0, 2) + [("._s000.jpg", b"x"), (".DS_Store", b"x"), ("__meta__/a.json", b"{}")]))
+    self.assertNotIn("wds-hidden-name", self.pack("stats", "usual.tar").stderr)
+
+  def test_a_second_image_that_others_have(self):
+    self.write("c.tar", tar([("a.jpg", jpeg(1)), ("a.png", jpeg(2)), ("b.jpeg", jpeg(3)), ("b.jpg", jpeg(4))]))
+    done = self.pack("convert", "c.tar", "-o", "out", "--missing-part", "error", expect=None)
+    self.assertRegex(done.stderr, r"lacks its part (jpg|png), a second image; --missing-part")
+
   def make_arrays(self, path):
     subprocess.run(["/usr/bin/python3", "-c", MAKE_ARRAYS, str(self.folder / path)], check=True)
 
