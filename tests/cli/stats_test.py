@@ -202,7 +202,7 @@ class StatsTest(command.PackTest):
   def test_no_image_at_all(self):
     self.foreign("x.tar", *({f"{i}.v0.jpg": jpeg(i), f"{i}.cls": b"1"} for i in range(2)))
     notes = {note["id"]: note["text"] for note in self.stats("x.tar", "--check", expect=8)["notes"]}
-    self.assertEqual("none of 2 samples has an image; a key ends at the first dot of a name, so that v0.jpg is a field", notes["no-image"])
+    self.assertEqual("none of 2 samples have an image; a key ends at the first dot of a name, so that v0.jpg is a field", notes["no-image"])
     self.foreign("y.tar", {"0.txt": b"words"})
     self.assertIn("none of 1 sample has an image", [note["text"] for note in self.stats("y.tar")["notes"]])
 
