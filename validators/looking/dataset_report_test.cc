@@ -92,18 +92,6 @@ TEST_F(DatasetReportTest, OfFilesThatAreGoneTheIndexesTell) {
   EXPECT_FALSE(Says(less, "without samples"));
 }
 
-TEST_F(DatasetReportTest, TheAllClearNamesWhatWasLookedAt) {
-  Write({Sample("a", 0, "image 1"), Sample("b", 0, "image 2"), Sample("c", 1, "image 3"),
-         Sample("d", 1, "image 4"), Sample("e", 2, "image 5"), Sample("f", 2, "image 6")});
-  const ReportOptions options{.name = "x", .thumbs = 0};
-  EXPECT_TRUE(Says(Report(options), "Nothing suspicious was found: no copies, no class without"));
-  manifest_.classes.clear();
-  testing::Reseal(folder_, manifest_);
-  const DatasetReport report = Report(options);
-  EXPECT_TRUE(Says(report, "Nothing suspicious was found: no copies; classes have no names"));
-  EXPECT_FALSE(Says(report, "no class without"));
-}
-
 TEST_F(DatasetReportTest, OddPicturesAreWorthALook) {
   Write({Sample("a", 0, "no image"), Sample("b", 1, "nor this one"), Sample("c", 0, "")});
   EXPECT_TRUE(Says(Report(), "Of the pictures below, 3 images do not decode: "));
