@@ -27,6 +27,11 @@ std::string ClassOf(const RowFacts& facts) {
   return facts.label < 0 ? "(no label)" : Escaped(facts.class_name);
 }
 
+// What was compared of the label.
+std::string ComparedLabel(const DatasetDiff& diff, const RowFacts& facts) {
+  return facts.label >= 0 && diff.labels_by_number ? StrCat(facts.label) : ClassOf(facts);
+}
+
 // The key, or which record of which shard it is.
 std::string NameOf(const RowFacts& facts) {
   return facts.key.empty() ? StrCat(Escaped(facts.shard), " record ", facts.at.record)
@@ -53,7 +58,7 @@ absl::StatusOr<std::string> ChangeLine(const DatasetDiff& diff, const SampleChan
       return StrCat("M ", key, "  ", FormatCount(was.bytes), " -> ", FormatCount(now.bytes),
                     " bytes");
     case ChangeKind::kRelabelled:
-      return StrCat("L ", key, "  ", ClassOf(was), " -> ", ClassOf(now));
+      return StrCat("L ", key, "  ", ComparedLabel(diff, was), " -> ", ComparedLabel(diff, now));
     case ChangeKind::kMoved:
       return StrCat("S ", key, "  ", Escaped(was.split), " -> ", Escaped(now.split));
     case ChangeKind::kRenamed:
@@ -114,6 +119,9 @@ std::string Summary(const DatasetDiff& diff) {
       counts.push_back(StrCat(std::string(ChangeWord(static_cast<ChangeKind>(kind))), " ",
                               FormatCount(diff.counts[kind])));
   }
+  // Of samples that nobody could look at on the other side, nothing is known.
+  if (counts.empty() && diff.same == 0 && !diff.not_compared.empty())
+    return "no sample was compared\n";
   return StrCat(counts.empty() ? "no sample differs" : absl::StrJoin(counts, ", "), "; ",
                 FormatCount(diff.same), " are the same\n");
 }

@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <span>
@@ -97,7 +98,7 @@ class CopiesText {
 absl::Status CopiesText::Group(const char* kind, const CopyGroup& group,
                                const std::vector<int>* distances) {
   StrAppend(&out_, kind, group.label_conflict ? ", label conflict" : "",
-            group.leak ? ", leakage" : "", "\n");
+            group.unread_labels ? ", labels not read" : "", group.leak ? ", leakage" : "", "\n");
   for (size_t i = 0; i < group.rows.size(); ++i) {
     if (i == kShownSamples) {
       StrAppend(&out_, "  and ", FormatCount(group.rows.size() - i), " more\n");
@@ -204,10 +205,38 @@ void WarnClasses(const Inputs& inputs, Terminal& terminal) {
   }
 }
 
+// Of copies whose labels are text, it is not known whether they have the same one.
+void WarnUnreadLabels(const CopiesReport& report, Terminal& terminal) {
+  const auto unread = [](const CopyGroup& group) { return group.unread_labels; };
+  uint64_t groups =
+      static_cast<uint64_t>(std::count_if(report.exact.begin(), report.exact.end(), unread));
+  for (const NearGroup& near : report.near.groups) groups += unread(near.group) ? 1 : 0;
+  if (groups == 0) return;
+  terminal.Warn(StrCat(Counted(groups, "group has", "groups have"),
+                       " samples without a label that differ in cls or json, which this does not "
+                       "read: label conflicts are not looked for there, and --write-list lists "
+                       "all of their samples"));
+}
+
+// A distance that links what is not alike makes one group of nearly everything.
+void WarnLargeGroup(const CopiesReport& report, Terminal& terminal) {
+  constexpr size_t kSmall = 20;
+  size_t largest = 0;
+  for (const NearGroup& near : report.near.groups)
+    largest = std::max(largest, near.group.rows.size());
+  if (largest < kSmall || largest * 10 < report.rows.size()) return;
+  terminal.Warn(StrCat("one group of images that look alike has ", FormatCount(largest), " of ",
+                       FormatCount(report.rows.size()),
+                       " samples: chains of neighbours link images that are not alike; look at "
+                       "it, or give a smaller --distance, before you use a list of these keys"));
+}
+
 void WarnUnread(const UnreadSamples& unread, const char* what, Terminal& terminal) {
   if (unread.count == 0) return;
   std::string text = StrCat(Counted(unread.count, "image", "images"), what);
   for (const std::string& message : unread.messages) StrAppend(&text, "\n  ", message);
+  if (!unread.messages.empty() && unread.count > unread.messages.size())
+    StrAppend(&text, "\n  and ", FormatCount(unread.count - unread.messages.size()), " more");
   terminal.Warn(text);
 }
 
@@ -250,6 +279,8 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
   report->damage = inputs->damage;
   WarnUnread(report->unread, " could not be read; believed to be what the index says", terminal);
   WarnUnread(report->near.unread, " cannot be read or decoded", terminal);
+  WarnUnreadLabels(*report, terminal);
+  WarnLargeGroup(*report, terminal);
   const bool damaged = inputs->damage.any() || report->unread.count > 0 || report->near.damaged > 0;
   for (const Dataset& dataset : inputs->datasets) {
     const absl::Status there = damaged ? dataset.CheckNotReplaced() : absl::OkStatus();

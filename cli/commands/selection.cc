@@ -65,10 +65,12 @@ absl::StatusOr<Dataset> OpenCompared(std::span<const std::string> paths, Termina
                                      DatasetDamage& damage) {
   DatasetDamage found;
   ASSIGN_OR_RETURN(const Dataset dataset, OpenShownDamaged(paths, terminal, found.files));
-  ASSIGN_OR_RETURN(Dataset left, ShardsWithIndex(dataset, found.not_looked_at));
+  ASSIGN_OR_RETURN(Dataset left, ShardsWithIndex(dataset, found));
   const std::string name = EscapeForTerminal(paths[0]);
   WarnDamage(found.files,
-             StrCat(name, " is damaged; what the indexes say of these files is compared:"),
+             StrCat(name,
+                    " is damaged; what the indexes say of these files is compared, as far as "
+                    "these can be read:"),
              terminal);
   WarnDamage(found.not_looked_at,
              StrCat(name,

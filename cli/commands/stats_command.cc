@@ -33,10 +33,13 @@ std::string Span(uint64_t low, uint64_t high, const Format& format) {
 }
 
 std::string Head(const DatasetStats& stats) {
-  std::string out = StrCat("samples   ", FormatCount(stats.samples), " in ",
-                           Counted(stats.shards, "shard", "shards"), " of ", stats.format,
-                           stats.layout.empty() ? "" : StrCat(", layout ", stats.layout),
-                           stats.has_manifest ? "" : " (no manifest: scanned)", "\n");
+  std::string out = StrCat(
+      "samples   ", FormatCount(stats.samples), " in ", Counted(stats.shards, "shard", "shards"),
+      " of ", stats.format, stats.layout.empty() ? "" : StrCat(", layout ", stats.layout),
+      stats.unread_shards > 0
+          ? StrCat("; not looked at: ", Counted(stats.unread_shards, "shard", "shards"))
+          : "",
+      stats.has_manifest ? "" : " (no manifest: scanned)", "\n");
   StrAppend(&out, "size      ", FormatBytes(stats.shard_bytes), ", ",
             FormatBytes(stats.image_bytes), " of it images\n");
   for (const SplitStats& split : stats.splits) {
@@ -189,7 +192,9 @@ std::string Text(const DatasetStats& stats, bool utf8) {
 void WarnOf(const DatasetStats& stats, Terminal& terminal) {
   WarnDamage(
       stats.damaged_files,
-      "the dataset is damaged; what the indexes say of these files is in the numbers:", terminal);
+      "the dataset is damaged; what the indexes say of these files is in the numbers, as far as "
+      "these can be read:",
+      terminal);
   WarnDamage(stats.not_looked_at,
              StrCat("the dataset is damaged; not in the numbers",
                     stats.unread_shards > 0 ? ", so that there are no notes and no copies:" : ":"),

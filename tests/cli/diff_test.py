@@ -4,6 +4,7 @@ import json
 import shutil
 
 import command
+import foreign_shards
 from command import jpeg
 
 
@@ -69,6 +70,12 @@ class DiffTest(command.PackTest):
       diff = self.diff(*words, expect=4)
       self.assertEqual((False, True, 1), (diff["differs"], diff["damaged"], len(diff["not_looked_at"])))
       self.assertEqual(diff["was"], diff["now"])
+    for index in (self.folder / "left").glob("*.pidx"):
+      shutil.copy(index, self.folder / index.name)
+      index.unlink()
+    self.assertEqual("no sample was compared", self.pack("diff", "one", "left", expect=4).stdout.splitlines()[0])
+    for index in self.folder.glob("*.pidx"):
+      shutil.move(index, self.folder / "left" / index.name)
     # What is surely other is still said.
     self.write("src/cat/good-0000.jpg", jpeg(700))
     self.write("src/cat/good-0002.jpg", jpeg(701))
@@ -82,6 +89,37 @@ class DiffTest(command.PackTest):
                      tuple(diff["counts"][kind] for kind in ("added", "removed", "content")))
     self.assertIn("6 of the second dataset's samples", diff["not_compared"][0])
     self.assertEqual((1, 0), (self.diff("two", "one")["counts"]["removed"], self.diff("two", "left", expect=4)["counts"]["removed"]))
+
+  def test_copies_that_were_renamed_keep_their_class(self):
+    self.source(count=10)
+    self.write("src/dog/a.jpg", jpeg(0))
+    self.pack("src", "-o", "one")
+    for i in range(10):
+      name = f"{('cat', 'dog')[i % 2]}/"
+      self.write(f"other/{name}r_{i}.jpg", (self.folder / f"src/{name}good-{i:04}.jpg").read_bytes())
+    self.pack("other", "-o", "two")
+    lines = self.pack("diff", "one", "two").stdout.splitlines()
+    self.assertEqual("removed 1, renamed 10; 0 are the same", lines[0])
+    self.assertIn("- dog/a  train  dog", lines)
+
+  def test_names_that_are_numbers_are_compared_with_numbers(self):
+    # The class "10" is number 2.
+    for i in range(8):
+      self.write(f"src/{(0, 1, 2, 10)[i % 4]}/{i}.jpg", jpeg(i))
+    self.pack("src", "-o", "one")
+    foreign_shards.tar(["tar"], str(self.folder / "x.tar"),
+                       [(f"{label}/{i}", str(self.folder / f"src/{label}/{i}.jpg"), label)
+                        for i, label in enumerate((0, 1, 2, 10) * 2)])
+    done = self.pack("diff", "one", "x.tar", "--check")
+    self.assertIn("no sample differs; 8 are the same", done.stdout)
+    self.assertNotIn("names of classes", done.stdout)
+    # Where one is a name, the lines say what was compared.
+    (self.folder / "src/2").rename(self.folder / "src/02")
+    self.pack("src", "-o", "two")
+    text = self.pack("diff", "two", "x.tar", "--by", "hash").stdout
+    self.assertIn("labels are compared as numbers", text)
+    self.assertIn("L 10/3  3 -> 10", text)
+    self.assertNotIn("L 10/3  10 -> 10", text)
 
   def test_splits_and_fields(self):
     self.source()

@@ -1,7 +1,9 @@
 """`pack dups`."""
 
+import io
 import json
 import os
+import tarfile
 
 import command
 import foreign_shards
@@ -76,6 +78,42 @@ class DupsTest(command.PackTest):
     self.pack("convert", "out", "-o", "other", "-f", "tfrecord")
     self.assertNotIn("only numbers", self.pack("dups", "out", "other").stderr)
 
+  def foreign(self, name, *samples):
+    """A tar of other tools: the key, the image, and what the other members hold by their ending."""
+    with tarfile.open(self.folder / name, "w") as archive:
+      for key, image, others in samples:
+        for ending, data in {"jpg": image, **others}.items():
+          info = tarfile.TarInfo(f"{key}.{ending}")
+          info.size = len(data)
+          archive.addfile(info, io.BytesIO(data))
+
+  def test_labels_that_are_not_read(self):
+    self.foreign("x.tar", ("a", jpeg(0), {"cls": b"cat"}), ("b", jpeg(0), {"cls": b"dog"}), ("c", jpeg(1), {"cls": b"dog"}))
+    done = self.pack("dups", "x.tar", "--write-list", "keys.txt")
+    self.assertIn("copies, labels not read", done.stdout)
+    self.assertIn("1 group has samples without a label that differ in cls or json, which this does not read", done.stderr)
+    self.assertEqual(["a", "b"], self.list_of("keys.txt"))
+    self.assertEqual([True], [group["unread_labels"] for group in self.dups("x.tar")["exact"]])
+    # Nothing is lost where the texts are one.
+    for others in ({"cls": b"cat"}, {"json": b"{}"}, {}):
+      self.foreign("y.tar", ("a", jpeg(0), others), ("b", jpeg(0), others))
+      self.assertNotIn("label", self.pack("dups", "y.tar", "--write-list", "keys.txt").stderr)
+      self.assertEqual(["b"], self.list_of("keys.txt"))
+    self.foreign("z.tar", ("a", jpeg(0), {"json": b'{"label": 1}'}), ("b", jpeg(0), {"json": b'{"label": 2}'}), ("c", jpeg(1), {}))
+    self.assertIn("differ in cls or json", self.pack("dups", "z.tar", "--write-list", "keys.txt").stderr)
+    self.assertEqual(["a", "b"], self.list_of("keys.txt"))
+
+  def list_of(self, name):
+    return [line for line in (self.folder / name).read_text().splitlines() if not line.startswith("# ")]
+
+  def test_one_group_of_much_is_said(self):
+    photo = next(path for path in sorted(TESTDATA.glob("*.jpg")) if path.name.startswith("baseline"))
+    for i in range(30):
+      self.write(f"src/a/{i}.jpg", jpeg(i, photo.name))
+    self.pack("src", "-o", "out")
+    self.assertIn("one group of images that look alike has 30 of 30 samples", self.pack("dups", "out", "--near").stderr)
+    self.assertNotIn("one group", self.pack("dups", "out").stderr)
+
   def test_names_that_differ_are_said(self):
     self.source(count=6)
     self.pack("src", "-o", "one")
@@ -123,7 +161,8 @@ class DupsTest(command.PackTest):
     # Without its index, nobody knows.
     (self.folder / "out" / shard).with_suffix(".pidx").unlink()
     left = json.loads(self.pack("dups", "out", "--near", "--json", expect=4).stdout)
-    self.assertEqual(1, len(left["not_looked_at"]))
+    self.assertEqual((1, 1), (len(left["not_looked_at"]), len(left["damaged_files"])))
+    self.assertEqual(1, self.pack("dups", "out", expect=4).stderr.count(".pidx"))
     self.assertLess(left["samples"], 13)
     self.assertEqual(whole["datasets"][0]["dataset"], left["datasets"][0]["dataset"])
     done = self.pack("dups", "out", "--write-list", "more.txt", expect=4)
@@ -186,7 +225,16 @@ class DupsTest(command.PackTest):
     data[data.index(b"number 1")] ^= 1
     shard.write_bytes(data)
     self.pack("dups", "one")
-    self.assertIn("of which 1 cannot be read", self.pack("dups", "one", "--near", expect=4).stdout)
+    done = self.pack("dups", "one", "--near", expect=4)
+    self.assertIn("of which 1 cannot be read", done.stdout)
+    self.assertEqual(1, done.stderr.count(" record "), done.stderr)
+    # Of many, the first are named, and the rest are counted.
+    for i in range(25):
+      self.write(f"many/cat/{i}.jpg", jpeg(i)[:-200] + b"\xff\xd9")
+    self.pack("many", "-o", "bad")
+    said = self.pack("dups", "bad", "--near").stderr
+    self.assertEqual(20, said.count(" record "), said)
+    self.assertIn("and 5 more", said)
     for words in ([], ["nowhere"], ["out", "--distance", "3"], ["out", "--near", "--distance", "17"]):
       self.pack("dups", *words, expect=2)
 

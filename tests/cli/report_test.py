@@ -218,6 +218,18 @@ class ReportTest(command.PackTest):
     self.assertIn(shards[2].name, self.text(self.section(tree, "damage")))
     self.assertIn("12 samples in 3 shards", self.text(tree.find("body")))
 
+  def test_the_all_clear_names_what_was_looked_at(self):
+    self.source(count=4)
+    self.pack("src", "-o", "out")
+    self.pack("report", "out", "-o", "named.html", "--thumbs", "0")
+    shard = next((self.folder / "out").glob("*.tar"))
+    self.write("x.tar", shard.read_bytes())
+    self.pack("report", "x.tar", "-o", "numbers.html", "--thumbs", "0")
+    self.assertIn("Nothing suspicious was found: no copies, no class without samples", (self.folder / "named.html").read_text())
+    page = (self.folder / "numbers.html").read_text()
+    self.assertIn("Nothing suspicious was found: no copies; classes have no names here", page)
+    self.assertNotIn("no class without", page)
+
   def test_shards_that_are_missing_or_short(self):
     for i in range(60):
       self.write(f"src/{('cat', 'dog', 'owl')[i % 3]}/{i}.jpg", jpeg(i))

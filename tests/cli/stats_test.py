@@ -162,10 +162,49 @@ class StatsTest(command.PackTest):
     index.unlink()
     done = self.pack("stats", "out", "--check", expect=4)
     self.assertIn("not in the numbers, so that there are no notes and no copies", done.stderr)
-    self.assertIn("samples 12 in 3 shards of webdataset, layout ustar", self.words(done.stdout))
-    self.assertEqual(8, sum(each["samples"] for each in self.stats("out", expect=4)["classes"]))
+    self.assertIn("samples 8 in 2 shards of webdataset, layout ustar; not looked at: 1 shard", self.words(done.stdout))
+    self.assertEqual(1, done.stderr.count(".pidx"), done.stderr)
+    got = self.stats("out", expect=4)
+    self.assertEqual(8, sum(each["samples"] for each in got["classes"]))
+    self.assertEqual((8, 2, 8, None), (got["samples"], got["shards"], sum(each["samples"] for each in got["splits"]), got["copies"]["groups"]))
+    for index in (self.folder / "out").glob("*.pidx"):
+      index.unlink()
+    got = self.stats("out", expect=4)
+    self.assertEqual([None] * 4, [got[name] for name in ("samples", "classes", "unlabelled", "images")])
     (self.folder / "out/manifest.json").write_bytes(b"{}")
     self.pack("stats", "out", expect=4)
+
+  def foreign(self, name, *samples):
+    """A tar of other tools: of each sample, names of members and their bytes."""
+    with tarfile.open(self.folder / name, "w") as archive:
+      for members in samples:
+        for member, data in members.items():
+          info = tarfile.TarInfo(member)
+          info.size = len(data)
+          archive.addfile(info, io.BytesIO(data))
+
+  def test_labels_that_are_text(self):
+    self.foreign("x.tar", *({f"{i}.jpg": jpeg(i), f"{i}.cls": label} for i, label in enumerate((b"0", b"1", b"cat", b"2\0"))))
+    notes = {note["id"]: note for note in self.stats("x.tar", "--check", expect=8)["notes"]}
+    self.assertEqual((2, ["2", "3"]), (notes["unread-label"]["count"], notes["unread-label"]["names"]))
+    self.assertNotIn("partial-field", notes)
+    # A sample that has neither lacks the field.
+    self.foreign("y.tar", {"0.jpg": jpeg(0), "0.cls": b"cat"}, {"1.jpg": jpeg(1), "1.cls": b"1"}, {"2.jpg": jpeg(2)})
+    notes = {note["id"]: note for note in self.stats("y.tar")["notes"]}
+    self.assertEqual((1, ["cls"]), (notes["partial-field"]["count"], notes["partial-field"]["names"]))
+
+  def test_copies_without_a_label(self):
+    self.foreign("x.tar", *({f"{i}.jpg": jpeg(0)} for i in range(2)))
+    notes = self.stats("x.tar")["notes"]
+    self.assertEqual(["1 image is in one split more than once, without a label that is known"], [note["text"] for note in notes])
+    self.assertEqual(["copies-without-label"], [note["id"] for note in notes])
+
+  def test_no_image_at_all(self):
+    self.foreign("x.tar", *({f"{i}.v0.jpg": jpeg(i), f"{i}.cls": b"1"} for i in range(2)))
+    notes = {note["id"]: note["text"] for note in self.stats("x.tar", "--check", expect=8)["notes"]}
+    self.assertEqual("none of 2 samples have an image; a key ends at the first dot of a name, so that v0.jpg is a field", notes["no-image"])
+    self.foreign("y.tar", {"0.txt": b"words"})
+    self.assertIn("none of 1 sample has an image", [note["text"] for note in self.stats("y.tar")["notes"]])
 
   def test_quietly_notes_alone(self):
     self.source(count=8)

@@ -43,7 +43,7 @@ void Leave(const SampleRows& rows, const SplitSizes& sizes, const CopyGroup& gro
   }
   const bool elsewhere = rows.DatasetOf(group.rows.back()) != 0;
   uint64_t stays = rows.size();
-  if (!group.label_conflict && !elsewhere && !own.empty()) {
+  if (!group.label_conflict && !group.unread_labels && !elsewhere && !own.empty()) {
     const auto order = [&](uint64_t row) {
       const DatasetShard& shard = dataset.shards()[dataset.Locate(row).shard];
       return std::make_tuple(!IsHeldOut(shard.split), sizes.at(shard.split), row);
@@ -99,6 +99,7 @@ absl::StatusOr<json> ToObject(const SampleRows& rows, const CopyGroup& group,
     samples.push_back(std::move(sample));
   }
   return json{{"label_conflict", group.label_conflict},
+              {"unread_labels", group.unread_labels},
               {"leak", group.leak},
               {"samples", std::move(samples)}};
 }

@@ -53,7 +53,8 @@ absl::StatusOr<CopiesReport> FindCopies(std::span<const Dataset> datasets,
 // dataset, in the order of the samples. Of a group one sample stays: that of another dataset, else
 // one of a split that is called val, valid, validation, test, dev or eval, else of the smallest
 // split, so that what is measured on them stays comparable, and of these the first. Of samples
-// under several classes none stays, because it is not known whose label is right. InvalidArgument
+// under several classes, or with labels that are not read and may differ, none stays, because it is
+// not known whose label is right. InvalidArgument
 // if keys cannot say it: a sample that has none, or shares its key with one that stays.
 absl::StatusOr<std::vector<std::string>> KeysToLeaveOut(const CopiesReport& report);
 

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "formats/core/class_name.h"
@@ -26,6 +27,19 @@ namespace {
 constexpr size_t kBlock = 8192;
 
 absl::string_view View(std::string_view text) { return {text.data(), text.size()}; }
+
+// nullopt unless each name is a whole number in plain decimal.
+std::optional<std::vector<int64_t>> NumbersOfNames(std::span<const std::string> names) {
+  std::vector<int64_t> numbers;
+  for (const std::string& name : names) {
+    int64_t number = -1;
+    // "007" and "+7" are names.
+    if (!absl::SimpleAtoi(name, &number) || number < 0 || absl::StrCat(number) != name)
+      return std::nullopt;
+    numbers.push_back(number);
+  }
+  return numbers;
+}
 
 // A shard, and where its index has the fields of the datasets.
 struct OpenShard {
@@ -56,6 +70,7 @@ class Comparison {
   void CompareClasses();
   void CompareOptions();
   void CompareSplitNames();
+  int64_t NumberOf(size_t side, int64_t label) const;
   bool SameClass(int64_t was, int64_t now) const;
   void Compare(const std::vector<SamplePair>& pairs);
   void ComparePair(const SamplePair& pair, Part& part) const;
@@ -66,8 +81,10 @@ class Comparison {
   const DiffOptions& options_;
   std::array<std::vector<OpenShard>, 2> shards_;
   std::vector<std::string> field_names_;  // [0] is the image
-  std::vector<int64_t> class_now_;        // the label now of each label that was; -1: none
-  bool by_number_ = false;                // labels are compared as numbers
+  // Of the side whose names are numbers, where the other has only numbers.
+  std::array<std::vector<int64_t>, 2> number_of_class_;
+  std::vector<int64_t> class_now_;  // the label now of each label that was; -1: none
+  bool by_number_ = false;          // labels are compared as numbers
   bool with_splits_ = true;
   std::vector<FieldCount> field_counts_;
 };
@@ -103,6 +120,13 @@ void Comparison::CompareClasses() {
   const std::span<const std::string> old_names = was().classes(), new_names = now().classes();
   by_number_ = old_names.empty() || new_names.empty();
   if (old_names.empty() != new_names.empty()) {
+    const std::optional<std::vector<int64_t>> numbers =
+        NumbersOfNames(old_names.empty() ? new_names : old_names);
+    if (numbers) {
+      number_of_class_[old_names.empty() ? 1 : 0] = *numbers;
+      return;
+    }
+    diff_.labels_by_number = true;
     diff_.not_compared.push_back(
         "names of classes, which only one of both has: labels are compared as numbers");
   }
@@ -152,9 +176,16 @@ void Comparison::CompareSplitNames() {
     diff_.not_compared.push_back("splits, which only one of both has");
 }
 
+int64_t Comparison::NumberOf(size_t side, int64_t label) const {
+  const std::vector<int64_t>& numbers = number_of_class_[side];
+  return static_cast<uint64_t>(label) < numbers.size() ? numbers[static_cast<size_t>(label)]
+                                                       : label;
+}
+
 bool Comparison::SameClass(int64_t was, int64_t now) const {
   if (was < 0 || now < 0) return (was < 0) == (now < 0);
-  if (by_number_ || static_cast<uint64_t>(was) >= class_now_.size()) return was == now;
+  if (by_number_) return NumberOf(0, was) == NumberOf(1, now);
+  if (static_cast<uint64_t>(was) >= class_now_.size()) return was == now;
   return class_now_[static_cast<size_t>(was)] == now;
 }
 
@@ -314,7 +345,7 @@ absl::StatusOr<DatasetDiff> DiffDatasets(const Dataset& was, const Dataset& now,
           "one of both has no source paths; compare --by key or hash");
   }
   const Dataset both[] = {was, now};
-  DatasetDiff diff{SampleRows(both), 0, {}, {}, {}, {}, {}, {}, {}};
+  DatasetDiff diff{SampleRows(both), 0, {}, {}, {}, {}, {}, {}, {}, false};
   RETURN_IF_ERROR(Comparison(diff, options).Run());
   return diff;
 }

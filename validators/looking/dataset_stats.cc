@@ -23,6 +23,7 @@
 #include "validators/looking/folder_look.h"
 #include "validators/looking/sample_rows.h"
 #include "validators/looking/shard_loop.h"
+#include "validators/looking/shards_with_index.h"
 
 namespace shardpack {
 namespace {
@@ -70,7 +71,10 @@ struct Sums {
   std::map<std::pair<ImageFormat, uint32_t>, std::pair<ImageInfo, uint64_t>> kinds;
   uint64_t without_facts = 0;
   uint64_t progressive = 0, animated = 0, alpha = 0, turned = 0;
+  uint64_t images = 0;
   NamedImages unknown, empty, truncated, tiny;
+  NamedImages unread_labels;        // samples without a label that have a text for it
+  uint64_t labels_not_in_text = 0;  // samples whose label has become a number
   FolderCounts folders;
 
   void Add(const Sums& other) {
@@ -88,6 +92,9 @@ struct Sums {
     }
     folders.Add(other.folders);
     without_facts += other.without_facts;
+    images += other.images;
+    labels_not_in_text += other.labels_not_in_text;
+    unread_labels.Add(other.unread_labels);
     unknown.Add(other.unknown);
     empty.Add(other.empty);
     truncated.Add(other.truncated);
@@ -107,18 +114,21 @@ struct Sums {
 
 class Gathering {
  public:
+  // `dataset`: the shards whose index can be read.
   Gathering(const Dataset& dataset, const StatsOptions& options)
       : dataset_(dataset), options_(options), folders_(dataset.classes()) {
     for (std::vector<double>* values : {&widths_, &heights_, &aspects_, &bytes_})
       values->assign(dataset.size(), kUnknown);
   }
 
-  absl::StatusOr<DatasetStats> Run();
+  // `damage`: of the shards that are not in the dataset.
+  absl::StatusOr<DatasetStats> Run(DatasetDamage damage);
 
  private:
   absl::Status LookAtShards();
   void LookAtShard(uint32_t shard, const ShardIndex& index);
   void LookAtFields(const ShardIndex& index, Sums& sums) const;
+  void LookAtLabelTexts(uint32_t shard, const ShardIndex& index, Sums& sums) const;
   void LookAtLabels(const ShardIndex& index, std::optional<size_t> image, Sums& sums) const;
   void LookAtImages(uint32_t shard, const ShardIndex& index, std::optional<size_t> image,
                     Sums& sums);
@@ -132,6 +142,7 @@ class Gathering {
   absl::Status FillCopies();
   absl::Status FillFromManifest();
   void AddNotes();
+  void AddNoImageNote();
   void AddClassNotes();
   absl::Status Excuse(absl::Status status);
 
@@ -149,7 +160,6 @@ class Gathering {
 // With in_spite_of_damage, what is damaged is named instead.
 absl::Status Gathering::Excuse(absl::Status status) {
   if (status.ok() || !options_.in_spite_of_damage) return status;
-  const std::lock_guard lock(mutex_);
   stats_.not_looked_at.emplace_back(status.message());
   return absl::OkStatus();
 }
@@ -185,6 +195,21 @@ void Gathering::LookAtFields(const ShardIndex& index, Sums& sums) const {
       if (offsets[record] == kNoField) continue;
       ++found.samples;
       found.bytes += lengths[record];
+    }
+  }
+}
+
+// Other tools have the label in this field, which a shard's index holds as a label where it is a
+// number.
+void Gathering::LookAtLabelTexts(uint32_t shard, const ShardIndex& index, Sums& sums) const {
+  const auto labels = NumbersOf<int64_t>(index, IndexColumn::kLabels);
+  const std::optional<size_t> text = index.FindField(kLabelTextFields[0]);
+  for (uint64_t record = 0; record < labels.size(); ++record) {
+    const bool has_text = text && index.has_field(record, *text);
+    if (labels[record] >= 0) {
+      sums.labels_not_in_text += has_text ? 0 : 1;
+    } else if (has_text) {
+      sums.unread_labels.Add(dataset_.shards()[shard].first_id + record, index.key(record));
     }
   }
 }
@@ -240,6 +265,7 @@ void Gathering::LookAtImages(uint32_t shard, const ShardIndex& index, std::optio
   for (size_t record = 0; record < infos.size(); ++record) {
     ImageInfo info = infos[record];
     const bool there = offsets[record] != kNoField;
+    sums.images += there ? 1 : 0;
     if (there) bytes_[first + record] = static_cast<double>(lengths[record]);
     if (there && info.format == ImageFormat::kUnknown && dataset_.manifest() == nullptr)
       info = ReadFacts(shard, index, record, *image, bytes);
@@ -274,6 +300,7 @@ void Gathering::LookAtShard(uint32_t shard, const ShardIndex& index) {
   const std::optional<size_t> image = index.FindField(kImageField);
   LookAtFields(index, sums);
   LookAtLabels(index, image, sums);
+  LookAtLabelTexts(shard, index, sums);
   LookAtImages(shard, index, image, sums);
   sums.folders = folders_.Count(index);
   const std::lock_guard lock(mutex_);
@@ -281,17 +308,10 @@ void Gathering::LookAtShard(uint32_t shard, const ShardIndex& index) {
 }
 
 absl::Status Gathering::LookAtShards() {
-  const absl::Status looked = ForEachShard(dataset_, [&](uint32_t shard, const ShardIndex& index) {
+  return ForEachShard(dataset_, [&](uint32_t shard, const ShardIndex& index) {
     LookAtShard(shard, index);
     return absl::OkStatus();
   });
-  if (looked.ok() || !options_.in_spite_of_damage) return looked;
-  for (uint32_t shard = 0; shard < dataset_.shards().size(); ++shard) {
-    const absl::Status status = dataset_.BorrowIndex(shard).status();
-    stats_.unread_shards += status.ok() ? 0 : 1;
-    RETURN_IF_ERROR(Excuse(status));
-  }
-  return absl::OkStatus();
 }
 
 void Gathering::FillClasses() {
@@ -363,12 +383,12 @@ absl::Status Gathering::FillCopies() {
   const SampleRows rows({&dataset_, 1});
   ASSIGN_OR_RETURN(const std::vector<CopyGroup> groups, FindExactCopies(rows));
   stats_.copies.groups = groups.size();
-  uint64_t plain = 0;
+  uint64_t plain = 0, without_label = 0;
   for (const CopyGroup& group : groups) {
     stats_.copies.extra += group.rows.size() - 1;
     stats_.copies.label_conflicts += group.label_conflict ? 1 : 0;
     stats_.copies.leaks += group.leak ? 1 : 0;
-    plain += !group.label_conflict && !group.leak ? 1 : 0;
+    if (!group.label_conflict && !group.leak) ++(group.labelled ? plain : without_label);
   }
   const auto note = [&](NoteKind kind, uint64_t count) {
     if (count > 0) stats_.notes.push_back({.kind = kind, .count = count});
@@ -376,6 +396,7 @@ absl::Status Gathering::FillCopies() {
   note(NoteKind::kLabelConflict, stats_.copies.label_conflicts);
   note(NoteKind::kLeak, stats_.copies.leaks);
   note(NoteKind::kCopies, plain);
+  note(NoteKind::kCopiesWithoutLabel, without_label);
   return absl::OkStatus();
 }
 
@@ -413,6 +434,16 @@ void Gathering::AddClassNotes() {
   add(NoteKind::kSingleSampleClass, "", [](const ClassStats& each) { return each.samples == 1; });
 }
 
+// A key ends at the first dot of a member's name, so that "v0.jpg" is a field.
+void Gathering::AddNoImageNote() {
+  StatsNote note{.kind = NoteKind::kNoImage, .count = stats_.samples};
+  for (const FieldStats& field : stats_.fields) {
+    if (field.name.find('.') != field.name.npos && note.names.size() < StatsNote::kMostNames)
+      note.names.push_back(field.name);
+  }
+  stats_.notes.push_back(std::move(note));
+}
+
 void Gathering::AddNotes() {
   // What is missing may be in a shard that could not be read.
   if (stats_.unread_shards > 0) return;
@@ -435,20 +466,28 @@ void Gathering::AddNotes() {
     for (const auto& [row, key] : found.first) note.names.push_back(key);
     stats_.notes.push_back(std::move(note));
   };
+  images(NoteKind::kUnreadLabel, total_.unread_labels);
+  if (total_.images == 0 && stats_.samples > 0) AddNoImageNote();
   images(NoteKind::kUnknownImage, total_.unknown);
   images(NoteKind::kEmptyImage, total_.empty);
   images(NoteKind::kTruncatedImage, total_.truncated);
   images(NoteKind::kTinyImage, total_.tiny);
   for (const FieldStats& field : stats_.fields) {
-    if (field.samples < stats_.samples) {
+    const uint64_t became_labels =
+        field.name == kLabelTextFields[0] ? total_.labels_not_in_text : 0;
+    if (field.samples + became_labels < stats_.samples) {
       stats_.notes.push_back({.kind = NoteKind::kPartialField,
-                              .count = stats_.samples - field.samples,
+                              .count = stats_.samples - field.samples - became_labels,
                               .names = {field.name}});
     }
   }
 }
 
-absl::StatusOr<DatasetStats> Gathering::Run() {
+absl::StatusOr<DatasetStats> Gathering::Run(DatasetDamage damage) {
+  stats_.unread_shards = damage.not_looked_at.size();
+  stats_.damaged_files = std::move(damage.files);
+  stats_.not_looked_at = std::move(damage.not_looked_at);
+  stats_.classes_have_names = !dataset_.classes().empty();
   stats_.format = dataset_.format();
   stats_.identity = IdentityText(dataset_.identity());
   stats_.samples = dataset_.size();
@@ -461,7 +500,6 @@ absl::StatusOr<DatasetStats> Gathering::Run() {
   RETURN_IF_ERROR(FillCopies());
   FillImages();
   AddNotes();
-  stats_.damaged_files = options_.damaged_files;
   if (stats_.damaged()) RETURN_IF_ERROR(dataset_.CheckNotReplaced());
   return std::move(stats_);
 }
@@ -487,7 +525,10 @@ void AddDecodedNotes(const SampleRows& rows, const NearCopies& decoded, DatasetS
 absl::StatusOr<DatasetStats> GatherStats(const Dataset& dataset, const StatsOptions& options) {
   if (dataset.is_selection())
     return absl::InvalidArgumentError("statistics are those of whole shards, not of a selection");
-  return Gathering(dataset, options).Run();
+  DatasetDamage damage{.files = options.damaged_files, .not_looked_at = {}};
+  if (!options.in_spite_of_damage) return Gathering(dataset, options).Run(std::move(damage));
+  ASSIGN_OR_RETURN(const Dataset left, ShardsWithIndex(dataset, damage));
+  return Gathering(left, options).Run(std::move(damage));
 }
 
 }  // namespace shardpack

@@ -75,14 +75,19 @@ struct DatasetStats {
   SkippedList skipped;
   std::map<std::string, std::string> pixel_stats;  // "mean", "std", if they were computed
   std::vector<StatsNote> notes;
-  // Files that are missing or have another size. What the indexes say of them is in the numbers.
+  // Files that are missing or have another size. What the indexes say of them is in the numbers, as
+  // far as these can be read.
   std::vector<std::string> damaged_files;
   // What is not in these numbers: parts that could not be read.
   std::vector<std::string> not_looked_at;
-  // Of them, shards. Unless 0 there are no notes, and copies are not counted: both are about all
-  // samples.
+  // Of them, shards, which are in no other number here. Unless 0 there are no notes, and copies are
+  // not counted: both are about all samples.
   uint64_t unread_shards = 0;
 
+  bool classes_have_names = false;
+
+  // Whether any shard could be looked at.
+  bool any_looked_at() const { return shards > 0 || unread_shards == 0; }
   bool damaged() const { return !damaged_files.empty() || !not_looked_at.empty(); }
 };
 

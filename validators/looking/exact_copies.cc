@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <tuple>
@@ -60,6 +61,18 @@ absl::Status ReadImage(const SampleRows& rows, uint64_t row, std::vector<std::by
   return rows.datasets()[facts.dataset].ReadField(facts.at, *facts.field, bytes);
 }
 
+// Hash and length of each field that labels of other tools are in, for a sample without a label.
+std::vector<uint64_t> LabelTexts(const ShardIndex& index, uint64_t record) {
+  std::vector<uint64_t> texts;
+  for (const std::string_view name : kLabelTextFields) {
+    const std::optional<size_t> field = index.FindField(name);
+    if (!field || !index.has_field(record, *field)) continue;
+    texts.push_back(index.hash(record, *field));
+    texts.push_back(index.field(record, *field).length);
+  }
+  return texts;
+}
+
 // The groups of equal images in `group`, which is one where hashes do not lie.
 std::vector<CopyGroup> Divided(const SampleRows& rows, const CopyGroup& group,
                                UnreadSamples& unread) {
@@ -91,6 +104,9 @@ std::vector<CopyGroup> Divided(const SampleRows& rows, const CopyGroup& group,
 }  // namespace
 
 absl::Status MarkGroup(const SampleRows& rows, CopyGroup& group) {
+  std::set<std::vector<uint64_t>> unread;
+  bool may_be_unread = false;
+  group.labelled = true;
   // Names and numbers are not comparable, and the first member tells which it is.
   std::set<std::pair<bool, std::string>> classes;
   std::set<std::pair<size_t, std::string_view>> places;
@@ -99,7 +115,16 @@ absl::Status MarkGroup(const SampleRows& rows, CopyGroup& group) {
     const Dataset& dataset = rows.datasets()[facts.dataset];
     if (facts.label >= 0) classes.emplace(dataset.classes().empty(), facts.class_name);
     places.emplace(facts.dataset, dataset.shards()[facts.at.shard].split);
+    std::vector<uint64_t> texts;
+    if (facts.label < 0) {
+      group.labelled = false;
+      ASSIGN_OR_RETURN(const ShardIndex* const index, dataset.BorrowIndex(facts.at.shard));
+      texts = LabelTexts(*index, facts.at.record);
+      may_be_unread = may_be_unread || !texts.empty();
+    }
+    unread.insert(std::move(texts));
   }
+  group.unread_labels = may_be_unread && unread.size() > 1;
   const auto named =
       std::count_if(classes.begin(), classes.end(), [](const auto& each) { return !each.first; });
   group.label_conflict = named > 1 || static_cast<ptrdiff_t>(classes.size()) - named > 1;

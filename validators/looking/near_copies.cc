@@ -69,6 +69,8 @@ class Hashing {
     std::vector<uint64_t> flat, undecodable, huge;  // rows
   };
   void HashRow(uint64_t row, Worker& worker);
+  // `message`: names the sample.
+  void Failed(uint64_t row, std::string message);
   void Failed(uint64_t row, const RowFacts& facts, const absl::Status& status);
 
   const SampleRows& rows_;
@@ -80,12 +82,15 @@ class Hashing {
 };
 
 void Hashing::Failed(uint64_t row, const RowFacts& facts, const absl::Status& status) {
+  Failed(row, absl::StrCat(EscapeForTerminal(facts.shard), " record ", facts.at.record, " key ",
+                           EscapeForTerminal(facts.key), ": ", std::string(status.message())));
+}
+
+void Hashing::Failed(uint64_t row, std::string message) {
   ++progress_.bad;
   const std::lock_guard lock(mutex_);
   ++result_.unread.count;
-  messages_.emplace_back(
-      row, absl::StrCat(EscapeForTerminal(facts.shard), " record ", facts.at.record, " key ",
-                        EscapeForTerminal(facts.key), ": ", std::string(status.message())));
+  messages_.emplace_back(row, std::move(message));
   // The first ones are named, whichever thread found them.
   if (messages_.size() < 4 * UnreadSamples::kMostMessages) return;
   std::sort(messages_.begin(), messages_.end());
@@ -95,7 +100,7 @@ void Hashing::Failed(uint64_t row, const RowFacts& facts, const absl::Status& st
 void Hashing::HashRow(uint64_t row, Worker& worker) {
   const absl::StatusOr<RowFacts> facts = rows_.Facts(row);
   ++progress_.done;
-  if (!facts.ok()) return Failed(row, {}, facts.status());
+  if (!facts.ok()) return Failed(row, std::string(facts.status().message()));
   if (!facts->field) return;
   if (facts->bytes > kMaxImageFileBytes) {
     worker.huge.push_back(row);
@@ -105,7 +110,7 @@ void Hashing::HashRow(uint64_t row, Worker& worker) {
   const absl::Status read =
       rows_.datasets()[facts->dataset].ReadField(facts->at, *facts->field, worker.bytes);
   if (!read.ok()) {
-    Failed(row, *facts, read);
+    Failed(row, std::string(read.message()));
     const std::lock_guard lock(mutex_);
     ++result_.damaged;
     return;

@@ -108,11 +108,8 @@ void WriteDamage(HtmlWriter& page, const DatasetStats& stats, const CopiesReport
         "is in the numbers, as far as these can be read; images that are gone are not shown:",
         stats.damaged_files, stats.damaged_files.size());
   if (!stats.not_looked_at.empty())
-    WriteMessages(
-        page,
-        "Parts of this dataset could not be read. They count as samples and shards, but are not "
-        "in the numbers of classes, images, fields and skipped inputs:",
-        stats.not_looked_at, stats.not_looked_at.size());
+    WriteMessages(page, "Parts of this dataset could not be read. They are not in the numbers:",
+                  stats.not_looked_at, stats.not_looked_at.size());
   if (unread)
     WriteMessages(page,
                   StrCat("Read to compare copies, and could not be read (",
@@ -160,15 +157,17 @@ void WriteNotes(HtmlWriter& page, const DatasetStats& stats,
   const auto short_name = [](std::string_view name) { return Shortened(name); };
   OpenSection(page, "notes", "Worth a look");
   if (stats.unread_shards > 0) {
-    page.Element("p",
-                 StrCat("Classes, folders, fields and copies were not looked at: ",
-                        Whole(stats.unread_shards), " of ", Whole(stats.shards),
-                        " shards could not be read, and what seems to be missing may be there."));
+    page.Element(
+        "p", StrCat("Classes, folders, fields and copies were not looked at: ",
+                    Whole(stats.unread_shards), " of ", Whole(stats.unread_shards + stats.shards),
+                    " shards could not be read, and what seems to be missing may be there."));
   }
   if (stats.unread_shards == 0 && stats.notes.empty() && of_pictures.empty()) {
-    page.Element("p",
-                 "Nothing suspicious was found: no class without samples, no copies, no folder "
-                 "of another class.");
+    page.Element("p", StrCat("Nothing suspicious was found: no copies",
+                             stats.classes_have_names
+                                 ? ", no class without samples, no folder of another class."
+                                 : "; classes have no names here, so they and the folders were not "
+                                   "compared."));
   } else if (!stats.notes.empty() || !of_pictures.empty()) {
     page.Open("ul");
     for (size_t i = 0; i < std::min(kShownRows, stats.notes.size()); ++i)

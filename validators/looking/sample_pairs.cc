@@ -9,10 +9,12 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "formats/core/class_name.h"
 #include "formats/core/sample.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
@@ -28,6 +30,7 @@ struct PairEntry {
 struct Member {
   std::string_view key, split;
   uint64_t hash, row;  // of the image
+  std::string class_name;
 };
 
 // Whose indexes are all open.
@@ -74,7 +77,8 @@ class Identities {
     const bool has_image = image && index->has_field(record, *image);
     const Dataset& dataset = rows_.datasets()[rows_.DatasetOf(row)];
     return {index->key(record), dataset.shards()[rows_.Locate(row).shard].split,
-            has_image ? index->hash(record, *image) : 0, row};
+            has_image ? index->hash(record, *image) : 0, row,
+            ClassName(dataset.classes(), index->label(record))};
   }
 
  private:
@@ -123,7 +127,7 @@ std::vector<PairEntry> SortedEntries(const Identities& identities, std::span<con
 }
 
 // Samples of one identity: those with equal keys first; among them, and then among the others,
-// those of one split, then those with one image, then in their order.
+// those of one split, then those with one image, then those of one class, then in their order.
 void PairGroup(const Identities& identities, std::span<const uint64_t> was,
                std::span<const uint64_t> now, SamplePairs& result) {
   if (was.empty() || now.empty()) {
@@ -159,12 +163,15 @@ void PairGroup(const Identities& identities, std::span<const uint64_t> was,
     left_now = std::move(next_now);
   };
   using M = const Member&;
+  pair_equal([](M m) { return std::tie(m.key, m.split, m.hash, m.class_name); });
   pair_equal([](M m) { return std::make_tuple(m.key, m.split, m.hash); });
   pair_equal([](M m) { return std::make_tuple(m.key, m.split); });
   pair_equal([](M m) { return std::make_tuple(m.key, m.hash); });
   pair_equal([](M m) { return std::make_tuple(m.key); });
+  pair_equal([](M m) { return std::tie(m.split, m.hash, m.class_name); });
   pair_equal([](M m) { return std::make_tuple(m.split, m.hash); });
   pair_equal([](M m) { return std::make_tuple(m.split); });
+  pair_equal([](M m) { return std::tie(m.hash, m.class_name); });
   pair_equal([](M m) { return std::make_tuple(m.hash); });
   pair_equal([](M) { return 0; });
   for (const Member& member : left_was) result.only_was.push_back(member.row);

@@ -1,7 +1,8 @@
 // ShardsWithIndex: what can be looked at of a dataset some of whose indexes are missing or damaged.
 //
-//   std::vector<std::string> not_looked_at;
-//   absl::StatusOr<Dataset> left = ShardsWithIndex(dataset, not_looked_at);
+//   DatasetDamage damage;
+//   absl::StatusOr<Dataset> dataset = Dataset::OpenDamaged(path, damage.files);
+//   absl::StatusOr<Dataset> left = ShardsWithIndex(*dataset, damage);
 //
 // Thread-safety: any thread; works on all cores.
 // Errors: FailedPrecondition if the dataset was replaced by another process.
@@ -24,9 +25,9 @@ struct DatasetDamage {
   bool any() const { return !files.empty() || !not_looked_at.empty(); }
 };
 
-// The dataset itself if every index can be read. A sentence is added for each that cannot.
-absl::StatusOr<Dataset> ShardsWithIndex(const Dataset& dataset,
-                                        std::vector<std::string>& not_looked_at);
+// The dataset itself if every index can be read. A sentence is added to `not_looked_at` for each
+// that cannot; what `files` says of it is removed, so that each is named once.
+absl::StatusOr<Dataset> ShardsWithIndex(const Dataset& dataset, DatasetDamage& damage);
 
 }  // namespace shardpack
 

@@ -70,6 +70,13 @@ json ToArray(const Rows& rows, const More&... more) {
 }  // namespace
 
 std::string ToJson(const DatasetStats& stats) {
+  // What nobody could look at is null.
+  const auto looked_at = [&](json value) {
+    return stats.any_looked_at() ? std::move(value) : json();
+  };
+  const auto of_copies = [&](uint64_t count) {
+    return stats.unread_shards == 0 ? json(count) : json();
+  };
   json fields = json::array(), reasons = json::object();
   for (const FieldStats& field : stats.fields) {
     fields.push_back(
@@ -83,23 +90,23 @@ std::string ToJson(const DatasetStats& stats) {
       {"format", stats.format},
       {"layout", stats.layout},
       {"manifest", stats.has_manifest},
-      {"samples", stats.samples},
-      {"shards", stats.shards},
-      {"shard_bytes", stats.shard_bytes},
-      {"splits", ToArray(stats.splits)},
-      {"classes", ToArray(stats.classes, stats.splits)},
-      {"unlabelled", ToObject(stats.unlabelled, stats.splits)},
-      {"images", Images(stats)},
+      {"samples", looked_at(stats.samples)},
+      {"shards", looked_at(stats.shards)},
+      {"shard_bytes", looked_at(stats.shard_bytes)},
+      {"splits", looked_at(ToArray(stats.splits))},
+      {"classes", looked_at(ToArray(stats.classes, stats.splits))},
+      {"unlabelled", looked_at(ToObject(stats.unlabelled, stats.splits))},
+      {"images", looked_at(Images(stats))},
       {"width", ToObject(stats.width)},
       {"height", ToObject(stats.height)},
       {"aspect", ToObject(stats.aspect)},
       {"bytes", ToObject(stats.bytes)},
-      {"fields", std::move(fields)},
+      {"fields", looked_at(std::move(fields))},
       {"copies",
-       {{"groups", stats.copies.groups},
-        {"extra", stats.copies.extra},
-        {"leaks", stats.copies.leaks},
-        {"label_conflicts", stats.copies.label_conflicts}}},
+       {{"groups", of_copies(stats.copies.groups)},
+        {"extra", of_copies(stats.copies.extra)},
+        {"leaks", of_copies(stats.copies.leaks)},
+        {"label_conflicts", of_copies(stats.copies.label_conflicts)}}},
       {"filtered", stats.filtered},
       {"skipped_inputs", {{"count", stats.skipped.count}, {"by_reason", std::move(reasons)}}},
       {"pixel_stats", stats.pixel_stats},

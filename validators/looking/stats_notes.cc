@@ -12,23 +12,11 @@ namespace {
 using absl::StrCat;
 
 constexpr std::array<std::string_view, static_cast<size_t>(NoteKind::kCount)> kIds = {
-    "label-conflict",
-    "split-leak",
-    "copies",
-    "folder-of-another-class",
-    "empty-class",
-    "missing-in-split",
-    "single-sample-class",
-    "folder-below-class",
-    "unlabelled",
-    "unknown-image",
-    "empty-image",
-    "truncated-image",
-    "tiny-image",
-    "undecodable-image",
-    "huge-image",
-    "one-color-image",
-    "partial-field"};
+    "label-conflict",          "split-leak",  "copies",           "copies-without-label",
+    "folder-of-another-class", "empty-class", "missing-in-split", "single-sample-class",
+    "folder-below-class",      "unlabelled",  "unread-label",     "no-image",
+    "unknown-image",           "empty-image", "truncated-image",  "tiny-image",
+    "undecodable-image",       "huge-image",  "one-color-image",  "partial-field"};
 
 // "1 class", "2 classes".
 std::string Counted(uint64_t count, std::string_view one, std::string_view many) {
@@ -57,6 +45,9 @@ std::string NoteText(const StatsNote& note,
     case NoteKind::kCopies:
       return StrCat(Counted(note.count, "image is", "images are"),
                     " in one class and split more than once");
+    case NoteKind::kCopiesWithoutLabel:
+      return StrCat(Counted(note.count, "image is", "images are"),
+                    " in one split more than once, without a label that is known");
     case NoteKind::kMisplacedFolder:
       return StrCat(Counted(note.count, "sample", "samples"), " of class ", name(0),
                     note.count == 1 ? " lies" : " lie", " in a folder called ", name(1));
@@ -73,6 +64,19 @@ std::string NoteText(const StatsNote& note,
     case NoteKind::kUnlabelled:
       return StrCat(Counted(note.count, "sample has", "samples have"),
                     " no label, though others have one");
+    case NoteKind::kUnreadLabel:
+      return StrCat(Counted(note.count, "sample has", "samples have"),
+                    " a label that is no number and was not read", listed);
+    case NoteKind::kNoImage: {
+      std::string fields;
+      for (const std::string& field : note.names)
+        absl::StrAppend(&fields, fields.empty() ? "" : ", ", escape(field));
+      return StrCat("none of ", Counted(note.count, "sample has", "samples have"), " an image",
+                    fields.empty()
+                        ? ""
+                        : StrCat("; a key ends at the first dot of a name, so that ", fields,
+                                 note.names.size() == 1 ? " is a field" : " are fields"));
+    }
     case NoteKind::kUnknownImage:
       return StrCat(Counted(note.count, "image is", "images are"), " in no known format, or ",
                     note.count == 1 ? "its beginning is" : "their beginnings are", " damaged",

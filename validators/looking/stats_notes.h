@@ -18,15 +18,18 @@
 namespace shardpack {
 
 enum class NoteKind : uint8_t {
-  kLabelConflict,      // count: images that are packed under several classes
-  kLeak,               // count: images that are in several splits
-  kCopies,             // count: images that are there more than once, within one split and class
-  kMisplacedFolder,    // names: the label's class, the folder's; count: samples
-  kEmptyClass,         // names: classes; count: classes
-  kMissingInSplit,     // the same, and split
-  kSingleSampleClass,  // the same as kEmptyClass
-  kDeeperFolder,       // names: the class, a folder below its own; count: samples
-  kUnlabelled,         // count: samples without a label, though others have one
+  kLabelConflict,       // count: images that are packed under several classes
+  kLeak,                // count: images that are in several splits
+  kCopies,              // count: images that are there more than once, within one split and class
+  kCopiesWithoutLabel,  // likewise, within one split, where not all have a label
+  kMisplacedFolder,     // names: the label's class, the folder's; count: samples
+  kEmptyClass,          // names: classes; count: classes
+  kMissingInSplit,      // the same, and split
+  kSingleSampleClass,   // the same as kEmptyClass
+  kDeeperFolder,        // names: the class, a folder below its own; count: samples
+  kUnlabelled,          // count: samples without a label, though others have one
+  kUnreadLabel,         // count: samples with a text for a label; names: keys of the first ones
+  kNoImage,             // no sample has an image; count: all samples; names: fields with dots
   // names: keys of the first ones; count: images
   kUnknownImage,      // of a format that is not known
   kEmptyImage,        // without a byte
