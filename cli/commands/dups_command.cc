@@ -213,8 +213,8 @@ void WarnUnreadLabels(const CopiesReport& report, Terminal& terminal) {
   for (const NearGroup& near : report.near.groups) groups += unread(near.group) ? 1 : 0;
   if (groups == 0) return;
   terminal.Warn(StrCat(Counted(groups, "group has", "groups have"),
-                       " samples without a label that differ in cls or json, which this does not "
-                       "read: label conflicts are not looked for there, and --write-list lists "
+                       " samples without a label that differ in the text of cls, which this does "
+                       "not read: label conflicts are not looked for there, and --write-list lists "
                        "all of their samples"));
 }
 

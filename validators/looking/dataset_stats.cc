@@ -203,7 +203,7 @@ void Gathering::LookAtFields(const ShardIndex& index, Sums& sums) const {
 // number.
 void Gathering::LookAtLabelTexts(uint32_t shard, const ShardIndex& index, Sums& sums) const {
   const auto labels = NumbersOf<int64_t>(index, IndexColumn::kLabels);
-  const std::optional<size_t> text = index.FindField(kLabelTextFields[0]);
+  const std::optional<size_t> text = index.FindField(kLabelTextField);
   for (uint64_t record = 0; record < labels.size(); ++record) {
     const bool has_text = text && index.has_field(record, *text);
     if (labels[record] >= 0) {
@@ -474,7 +474,7 @@ void Gathering::AddNotes() {
   images(NoteKind::kTinyImage, total_.tiny);
   for (const FieldStats& field : stats_.fields) {
     const uint64_t became_labels =
-        field.name == kLabelTextFields[0] ? total_.labels_not_in_text : 0;
+        field.name == kLabelTextField ? total_.labels_not_in_text : 0;
     if (field.samples + became_labels < stats_.samples) {
       stats_.notes.push_back({.kind = NoteKind::kPartialField,
                               .count = stats_.samples - field.samples - became_labels,

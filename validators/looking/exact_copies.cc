@@ -61,16 +61,13 @@ absl::Status ReadImage(const SampleRows& rows, uint64_t row, std::vector<std::by
   return rows.datasets()[facts.dataset].ReadField(facts.at, *facts.field, bytes);
 }
 
-// Hash and length of each field that labels of other tools are in, for a sample without a label.
-std::vector<uint64_t> LabelTexts(const ShardIndex& index, uint64_t record) {
-  std::vector<uint64_t> texts;
-  for (const std::string_view name : kLabelTextFields) {
-    const std::optional<size_t> field = index.FindField(name);
-    if (!field || !index.has_field(record, *field)) continue;
-    texts.push_back(index.hash(record, *field));
-    texts.push_back(index.field(record, *field).length);
-  }
-  return texts;
+// Hash and length of the text that other tools have in place of a label, if there is one.
+using LabelText = std::optional<std::pair<uint64_t, uint64_t>>;
+
+LabelText LabelTextOf(const ShardIndex& index, uint64_t record) {
+  const std::optional<size_t> field = index.FindField(kLabelTextField);
+  if (!field || !index.has_field(record, *field)) return std::nullopt;
+  return std::pair(index.hash(record, *field), index.field(record, *field).length);
 }
 
 // The groups of equal images in `group`, which is one where hashes do not lie.
@@ -104,8 +101,7 @@ std::vector<CopyGroup> Divided(const SampleRows& rows, const CopyGroup& group,
 }  // namespace
 
 absl::Status MarkGroup(const SampleRows& rows, CopyGroup& group) {
-  std::set<std::vector<uint64_t>> unread;
-  bool may_be_unread = false;
+  std::set<LabelText> texts;
   group.labelled = true;
   // Names and numbers are not comparable, and the first member tells which it is.
   std::set<std::pair<bool, std::string>> classes;
@@ -115,16 +111,15 @@ absl::Status MarkGroup(const SampleRows& rows, CopyGroup& group) {
     const Dataset& dataset = rows.datasets()[facts.dataset];
     if (facts.label >= 0) classes.emplace(dataset.classes().empty(), facts.class_name);
     places.emplace(facts.dataset, dataset.shards()[facts.at.shard].split);
-    std::vector<uint64_t> texts;
+    LabelText text;
     if (facts.label < 0) {
       group.labelled = false;
       ASSIGN_OR_RETURN(const ShardIndex* const index, dataset.BorrowIndex(facts.at.shard));
-      texts = LabelTexts(*index, facts.at.record);
-      may_be_unread = may_be_unread || !texts.empty();
+      text = LabelTextOf(*index, facts.at.record);
     }
-    unread.insert(std::move(texts));
+    texts.insert(text);
   }
-  group.unread_labels = may_be_unread && unread.size() > 1;
+  group.unread_labels = texts.size() > 1;
   const auto named =
       std::count_if(classes.begin(), classes.end(), [](const auto& each) { return !each.first; });
   group.label_conflict = named > 1 || static_cast<ptrdiff_t>(classes.size()) - named > 1;

@@ -27,16 +27,16 @@
 
 namespace shardpack {
 
-// Where other tools have labels that are no numbers; --label-from reads them.
-inline constexpr std::string_view kLabelTextFields[] = {"cls", "json"};
+// Where other tools have labels that are not numbers; --label-from reads them.
+inline constexpr std::string_view kLabelTextField = "cls";
 
 struct CopyGroup {
   std::vector<uint64_t> rows;  // two or more, ascending
   // Samples of two classes. Samples without a label do not count, and datasets whose classes have
   // no names are compared only with each other.
   bool label_conflict = false;
-  // Samples without a label whose label may be in a field that is not read (text in cls or json),
-  // and these fields differ: whether it is a label conflict is not known.
+  // Samples without a label whose kLabelTextField differs: whether it is a label conflict is not
+  // known.
   bool unread_labels = false;
   bool labelled = false;  // every sample has a label
   bool leak = false;      // samples of two splits, or of two datasets
