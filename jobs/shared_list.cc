@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/listing.h"
 #include "converters/publishing/owned_folder.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_names.h"
@@ -40,6 +41,7 @@ using absl::StrCat;
 using nlohmann::json;
 
 constexpr char kHead[] = "list.json", kSchema[] = "shardpack.list/2";
+constexpr char kHash[] = "hash";  // of the other members
 constexpr uint64_t kMaxHeadBytes = uint64_t{1} << 30;
 constexpr std::chrono::milliseconds kLeastPause{20}, kMostPause{1000};
 
@@ -50,6 +52,7 @@ struct Head {
   std::string root;
   FolderSourceOptions options;
   FolderDivision division;
+  std::vector<std::string> witnesses;  // in the root when the list was begun
 };
 
 json Escaped(const std::vector<std::string>& texts) {
@@ -71,13 +74,17 @@ json OptionsJson(const FolderSourceOptions& options) {
           {"fields", std::move(fields)}};
 }
 
+std::string HashOf(const json& others) { return Xxh3_128(AsBytes(others.dump())).ToHex(); }
+
 std::string ToText(const Head& head) {
   json parts = json::array();
   for (const FolderPart& part : head.division.parts) parts.push_back(Escaped(part));
-  const json value = {{"schema", kSchema},
-                      {"root", PercentEscape(head.root)},
-                      {"options", OptionsJson(head.options)},
-                      {"parts", std::move(parts)}};
+  json value = {{"schema", kSchema},
+                {"root", PercentEscape(head.root)},
+                {"options", OptionsJson(head.options)},
+                {"witnesses", Escaped(head.witnesses)},
+                {"parts", std::move(parts)}};
+  value[kHash] = HashOf(value);
   return value.dump() + "\n";
 }
 
@@ -97,11 +104,14 @@ absl::StatusOr<Head> ReadHead(const std::string& lists) {
   const std::string path = StrCat(lists, "/", kHead);
   ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxHeadBytes));
   try {
-    const json value = json::parse(text);
+    json value = json::parse(text);
     if (value.at("schema") != kSchema) {
       return absl::InvalidArgumentError(
           StrCat(EscapeForTerminal(path), " was made by another version of pack; list again"));
     }
+    const json hash = value.at(kHash);
+    value.erase(kHash);
+    if (hash != HashOf(value)) throw std::invalid_argument(kHash);
     Head head;
     head.root = Unescaped(value.at("root"));
     const json& options = value.at("options");
@@ -114,7 +124,9 @@ absl::StatusOr<Head> ReadHead(const std::string& lists) {
     for (const json& each : options.at("fields"))
       head.options.sidecars.push_back({Unescaped(each.at(0)), Unescaped(each.at(1))});
     for (const json& part : value.at("parts")) head.division.parts.push_back(UnescapedList(part));
+    head.witnesses = UnescapedList(value.at("witnesses"));
     if (!head.division.IsWhole()) throw std::invalid_argument("parts");
+    if (head.witnesses.empty()) throw std::invalid_argument("witnesses");
     head.division.mark = Xxh3_128(AsBytes(text));
     return head;
   } catch (const std::bad_alloc&) {  // says nothing about the text
@@ -162,8 +174,11 @@ class SharedLister {
 
   absl::StatusOr<SharedListReport> List() {
     ASSIGN_OR_RETURN(root_, OpenSourceFolder(request_.source));
+    ASSIGN_OR_RETURN(witnesses_, FindWitnesses(root_));
+    if (witnesses_.empty()) return HoldsNothing("holds nothing");
     RETURN_IF_ERROR(Begin());
     ASSIGN_OR_RETURN(head_, FindHead());
+    RETURN_IF_ERROR(CheckWitnesses());
     WorkerOptions options{.join = true, .stale_seconds = request_.stale_seconds};
     ASSIGN_OR_RETURN(claims_, ShardClaims::Create(request_.lists, *stage_, options, parts()));
     ASSIGN_OR_RETURN(OwnedFolder folder, OwnedFolder::Open(request_.lists));
@@ -172,12 +187,27 @@ class SharedLister {
                                                  listed_, stop_);
     RETURN_IF_ERROR(ListParts());
     RETURN_IF_ERROR(SyncDirectory(request_.lists));
-    return SharedListReport{head_.root, parts(), my_parts_};
+    return SharedListReport{head_.root, parts(), my_parts_, std::move(unread_)};
   }
 
  private:
   std::string PathOf(const std::string& name) const { return StrCat(request_.lists, "/", name); }
   size_t parts() const { return head_.division.parts.size(); }
+
+  absl::Status HoldsNothing(std::string_view what) const {
+    return absl::FailedPreconditionError(StrCat("source ", EscapeForTerminal(root_.path), " ",
+                                                std::string(what),
+                                                ", as where a disk is not mounted"));
+  }
+
+  // What is read of a disk that is not there is not in a list.
+  absl::Status CheckWitnesses() const {
+    ASSIGN_OR_RETURN(const bool any, AnyWitness(root_, head_.witnesses));
+    if (any) return absl::OkStatus();
+    return HoldsNothing(StrCat("holds neither ", EscapeForTerminal(head_.witnesses[0]),
+                               " nor anything else that it held when ",
+                               EscapeForTerminal(request_.lists), " was begun"));
+  }
 
   absl::Status Begin() {
     std::error_code error;
@@ -201,7 +231,7 @@ class SharedLister {
     ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(request_.lists));
     const auto other = std::find_if(names.begin(), names.end(),
                                     [](const std::string& name) { return name != kPackFolder; });
-    ASSIGN_OR_RETURN(const bool begun, Exists(PathOf(kHead)));  // it comes before its parts
+    ASSIGN_OR_RETURN(const bool begun, HoldsList(request_.lists));  // it comes before its parts
     if (begun || other == names.end()) return begun;
     return absl::FailedPreconditionError(
         StrCat(EscapeForTerminal(request_.lists), " is not empty, and holds no list (first entry: ",
@@ -212,8 +242,10 @@ class SharedLister {
   absl::StatusOr<Head> FindHead() {
     absl::StatusOr<Head> head = ReadHead(request_.lists);
     if (absl::IsNotFound(head.status())) {
-      const Head mine{
-          root_.path, request_.options, {FindFolderParts(root_, request_.options, stop_)}};
+      const Head mine{root_.path,
+                      request_.options,
+                      {FindFolderParts(root_, request_.options, stop_)},
+                      witnesses_};
       if (stop_ != 0) return absl::CancelledError("stopped by a signal");
       RETURN_IF_ERROR(Publish(kHead, ToText(mine)));
       head = ReadHead(request_.lists);
@@ -282,10 +314,14 @@ class SharedLister {
     ASSIGN_OR_RETURN(done, IsListed(part));  // its holder may have finished it since
     if (done) return true;
     const uint64_t before = listed_;
-    ASSIGN_OR_RETURN(const std::string bytes, lister_->List(part));
+    std::vector<UnreadFolder> unread;
+    ASSIGN_OR_RETURN(const std::string bytes, lister_->List(part, &unread));
+    RETURN_IF_ERROR(CheckWitnesses());
     RETURN_IF_ERROR(Publish(PartName(part), bytes));
     claims_->SetFinished(part, listed_ - before);
     ++my_parts_;
+    for (UnreadFolder& each : unread)
+      unread_.push_back({std::move(each.path), each.reason, PathOf(PartName(part))});
     return true;
   }
 
@@ -294,10 +330,12 @@ class SharedLister {
   std::atomic<uint64_t>& listed_;
   const std::atomic<int>& stop_;
   SourceFolder root_;
+  std::vector<std::string> witnesses_;  // in the root now
   Head head_;
   std::unique_ptr<OwnedFolder> folder_;  // of the lists
   std::unique_ptr<FolderPartLister> lister_;
   uint64_t my_parts_ = 0;
+  std::vector<SharedListReport::Unread> unread_;
   std::unique_ptr<RunStage> stage_;
   std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first
 };
@@ -313,6 +351,10 @@ absl::Status NotComplete(const std::string& lists, const Head& head,
 }
 
 }  // namespace
+
+absl::StatusOr<bool> HoldsList(const std::string& lists) {
+  return Exists(StrCat(lists, "/", kHead));
+}
 
 absl::StatusOr<SharedListReport> ListShared(const SharedListRequest& request, IoPool& pool,
                                             std::atomic<uint64_t>& listed,

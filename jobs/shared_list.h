@@ -11,7 +11,8 @@
 // Lifetime: plain values.
 // Thread-safety: one caller; uses all threads of the pool.
 // Errors: InvalidArgument for an unsuitable source or folder; FailedPrecondition if the folder
-// holds something else, or a list of another source or with other options; Aborted if parts are not
+// holds something else, or a list of another source or with other options, or if the source holds
+// nothing, or nothing that it held when the list was begun; Aborted if parts are not
 // listed yet; Cancelled when `stop` is set; DataLoss for a damaged list; I/O Status.
 #ifndef SHARDPACK_JOBS_SHARED_LIST_H_
 #define SHARDPACK_JOBS_SHARED_LIST_H_
@@ -19,9 +20,11 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "converters/listing/skip.h"
 #include "converters/sources/folder_source.h"
 #include "converters/threads/io_pool.h"
 #include "jobs/pack_request.h"
@@ -38,7 +41,16 @@ struct SharedListRequest {
 struct SharedListReport {
   std::string root;  // of the source, absolute
   uint64_t parts = 0, my_parts = 0;
+  struct Unread {
+    std::string path;  // relative to the root
+    SkipReason reason = SkipReason::kPermission;
+    std::string part;  // the file that lacks what is below it
+  };
+  std::vector<Unread> unread = {};  // in my parts: folders that were denied or have vanished
 };
+
+// Whether a list was begun there.
+absl::StatusOr<bool> HoldsList(const std::string& lists);
 
 absl::StatusOr<SharedListReport> ListShared(const SharedListRequest& request, IoPool& pool,
                                             std::atomic<uint64_t>& listed,

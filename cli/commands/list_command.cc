@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -18,7 +20,37 @@
 
 namespace shardpack::cli {
 
+using absl::StrAppend;
 using absl::StrCat;
+
+constexpr size_t kNamedUnread = 3;
+
+namespace {
+
+std::string Unread(const SharedListReport& report) {
+  const auto& unread = report.unread;
+  const bool one = unread.size() == 1;
+  std::string text = StrCat(Counted(unread.size(), "folder", "folders"), " could not be listed:");
+  for (size_t i = 0; i < std::min(unread.size(), kNamedUnread); ++i) {
+    StrAppend(&text, i == 0 ? " " : ", ", EscapeForTerminal(unread[i].path), " (",
+              std::string(SkipReasonName(unread[i].reason)), ")");
+  }
+  if (unread.size() > kNamedUnread) StrAppend(&text, ", ...");
+  std::set<std::string> parts;
+  for (const auto& each : unread) parts.insert(each.part);
+  StrAppend(&text, "; the list holds nothing of ", one ? "it" : "them", ". To list ",
+            one ? "it" : "them", " again, remove");
+  size_t shown = 0;
+  for (const std::string& part : parts) {
+    if (shown++ == kNamedUnread) break;
+    StrAppend(&text, shown == 1 ? " " : ", ", EscapeForTerminal(part));
+  }
+  if (parts.size() > kNamedUnread)
+    StrAppend(&text, " and ", parts.size() - kNamedUnread, " more parts");
+  return StrCat(text, ", and run this command again with --join");
+}
+
+}  // namespace
 
 ExitCode RunList(const CommandLine& line, Terminal& terminal) {
   const PackFlags& flags = line.pack();
@@ -56,10 +88,13 @@ ExitCode RunList(const CommandLine& line, Terminal& terminal) {
   progress.End();
   if (!report.ok()) {
     const ExitCode code = Fail(report.status(), terminal);
-    SayHowToGoOn(code, "What was listed is kept.", line, terminal,
-                 flags.worker.join ? FlagWords() : FlagWords{"--join"});
+    if (HoldsList(flags.write_plan).value_or(false)) {
+      SayHowToGoOn(code, "What was listed is kept.", line, terminal,
+                   flags.worker.join ? FlagWords() : FlagWords{"--join"});
+    }
     return code;
   }
+  if (!report->unread.empty()) terminal.Warn(Unread(*report));
   const double seconds = SecondsSince(begin);
   terminal.Say(StrCat("listed    ", Counted(listed, "file", "files"), " in ", report->my_parts,
                       " of ", report->parts, " parts, in ", FormatDuration(seconds),

@@ -14,6 +14,7 @@
 #include "cli/commands/packing.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/units.h"
+#include "converters/listing/labels.h"
 #include "converters/planning/class_gaps.h"
 #include "converters/planning/plan_bytes.h"
 #include "formats/io/escape.h"
@@ -90,8 +91,8 @@ std::string Text(const Plan& plan) {
   return out;
 }
 
-// A folder that could not be listed is a class that is missing or has no files: if it is planned
-// anyway, the classes after it get other numbers.
+// A folder that could not be listed may be all of its class: if it is planned anyway, the classes
+// after that get other numbers.
 std::vector<std::string> UnreadFolders(const Listing& listing) {
   std::vector<std::string> warnings;
   const size_t count = listing.unread_folders.size();
@@ -104,8 +105,11 @@ std::vector<std::string> UnreadFolders(const Listing& listing) {
                               folder.reason == SkipReason::kVanished
                                   ? ": the folder vanished while it was listed"
                                   : ": the folder cannot be listed (permission denied)",
-                              "; its files are not in the plan, and the labels are numbered "
-                              "without it"));
+                              "; its files are not in the plan",
+                              listing.classes.empty() ? ""
+                              : HasClassOf(listing, folder)
+                                  ? ", though others of its class are"
+                                  : ", and the labels are numbered without it"));
   }
   return warnings;
 }

@@ -113,6 +113,17 @@ bool NaturalLess(std::string_view a, std::string_view b) {
   return whole_a < whole_b;  // "01" and "1": equal by value
 }
 
+bool HasClassOf(const Listing& listing, const UnreadFolder& folder) {
+  const auto is_class = [&](std::string_view name) {
+    return std::find(listing.classes.begin(), listing.classes.end(), name) != listing.classes.end();
+  };
+  int index = 0;
+  while (const auto name = Component(folder.path, index++)) {
+    if (is_class(*name)) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<std::vector<std::string>> ParseClasses(std::string_view text,
                                                       std::string_view file_name) {
   std::vector<std::string> classes;

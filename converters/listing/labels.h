@@ -48,6 +48,10 @@ std::vector<uint64_t> ImagesByFolder(const LabelOptions& options, const Listing&
 absl::Status AssignLabels(const LabelOptions& options, std::span<const std::string> empty_folders,
                           Listing& listing);
 
+// Whether the class of a folder that could not be listed is among the listing's all the same, since
+// others hold images of it.
+bool HasClassOf(const Listing& listing, const UnreadFolder& folder);
+
 // Parses a file with one class name per line; CRLF, a byte order mark and trailing empty lines are
 // allowed.
 absl::StatusOr<std::vector<std::string>> ParseClasses(std::string_view text,

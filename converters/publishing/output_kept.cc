@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/leases.h"
@@ -15,6 +16,7 @@
 #include "converters/publishing/pack_names.h"
 #include "converters/publishing/replacement.h"
 #include "converters/publishing/shard_results.h"
+#include "converters/publishing/workers_state.h"
 #include "formats/core/index_name.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
@@ -255,8 +257,13 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
                                                     pool, options_.stop));
   if (options_.only_commit && states.finished.size() < plan.shards().size())
     RETURN_IF_ERROR(FindUnlisted(plan, wants, pool, lines, states));
-  if (options_.only_commit && states.finished.size() < plan.shards().size())
-    return Unfinished(path_, plan, states);
+  if (options_.only_commit && states.finished.size() < plan.shards().size()) {
+    // Only shown: an error says nothing about the shards.
+    const absl::StatusOr<WorkersState> workers =
+        ReadWorkersState(path_, plan, WorkerOptions().stale_seconds, pool);
+    return Unfinished(path_, plan, states,
+                      workers.ok() ? workers->held : std::map<uint32_t, std::string>());
+  }
   finished_ = std::move(states.finished);
   // Inputs that were missing or not as planned may be available now: a worker may have had another
   // folder, or an empty mount.

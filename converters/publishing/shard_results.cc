@@ -298,7 +298,8 @@ void AppendFailures(const std::string& dataset, const std::set<uint32_t>& missin
 
 }  // namespace
 
-absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states) {
+absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states,
+                        const std::map<uint32_t, std::string>& held) {
   const size_t shards = plan.shards().size();
   std::set<uint32_t> to_build;
   for (uint32_t n = 0; n < shards; ++n) to_build.insert(n);
@@ -312,6 +313,15 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
   }
   if (!missing.empty())
     absl::StrAppend(&text, "\n  missing ", missing.size(), ": ", ShardList(missing, kNamedRanges));
+  std::set<uint32_t> awaited;
+  for (const auto& [shard, owner] : held) {
+    if (missing.contains(shard)) awaited.insert(shard);
+  }
+  if (!awaited.empty()) {
+    absl::StrAppend(&text, "\n  held ", awaited.size(),
+                    " of them: ", ShardList(awaited, kNamedRanges),
+                    ", by workers that are at work (pack status ", ShellQuoted(dataset), ")");
+  }
   if (!states.damaged.empty()) {
     absl::StrAppend(&text, "\n  damaged ", states.damaged.size(), ":");
     size_t named = 0;

@@ -3,7 +3,8 @@
 //   absl::Status one_plan = CheckOnePlan("OUT", plan.digest(), lines);  // names files of other plans
 //   absl::StatusOr<ShardStates> states =
 //       LookAtShards("OUT", plan, lines, wanted, ShardLook::kHash, pool);
-//   if (states->finished.size() < plan.shards().size()) return Unfinished("OUT", plan, *states);
+//   if (states->finished.size() < plan.shards().size())
+//     return Unfinished("OUT", plan, *states, workers->held);   // workers_state.h
 //
 // Nothing is changed.
 //
@@ -81,9 +82,10 @@ std::string ShardList(const std::set<uint32_t>& shards,
 std::string HowToBuild(const std::string& dataset, const Plan& plan,
                        const std::set<uint32_t>& damaged, const std::set<uint32_t>& missing = {});
 
-// Why nothing can be published, with the commands that build what is missing. DataLoss when shards
-// are damaged, else Aborted.
-absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states);
+// Why nothing can be published, with the commands that build what is missing, and who holds some of
+// it now. DataLoss when shards are damaged, else Aborted.
+absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states,
+                        const std::map<uint32_t, std::string>& held);
 
 }  // namespace shardpack
 

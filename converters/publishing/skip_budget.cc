@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "converters/listing/first_few.h"
+#include "converters/listing/labels.h"
 #include "converters/listing/offered_flags.h"
 #include "converters/listing/skip_answers.h"
 #include "converters/publishing/shard_results.h"
@@ -19,10 +20,6 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kNamedSkips = 5;
-// What 100 % does.
-constexpr char kWithoutFolders[] =
-    "go on without these inputs and folders: a class that has no other folder is then missing, and "
-    "the labels behind it have other numbers";
 
 SkipShare ShareOf(const ManifestCounts& counts) {
   return {counts.skipped + counts.failed, counts.seen};
@@ -90,6 +87,19 @@ class Refusal {
                         allowed, ") goes on without ", folders == 1 ? "it" : "them");
   }
 
+  // What 100 % does.
+  std::string WithoutFolders() const {
+    const Listing& listing = plan_.listing();
+    const bool known =
+        listing.classes.empty() ||
+        std::all_of(listing.unread_folders.begin(), listing.unread_folders.end(),
+                    [&](const UnreadFolder& folder) { return HasClassOf(listing, folder); });
+    return absl::StrCat("go on without these inputs and folders",
+                        known ? ""
+                              : ": a class that has no other folder is then missing, and the "
+                                "labels after it have other numbers");
+  }
+
   FlagWords MaxSkip() const { return OfferedShare(FolderLost() ? 100 : share_.Percent()); }
 
   // A fixed input has another size, so the plan changes and every shard is packed again; or another
@@ -103,7 +113,7 @@ class Refusal {
     absl::StrAppend(&text,
                     AnyEmpty() ? " Fix the inputs and pack all again"
                     : FolderLost()
-                        ? absl::StrCat(" Fix the inputs and pack all again, or ", kWithoutFolders)
+                        ? absl::StrCat(" Fix the inputs and pack all again, or ", WithoutFolders())
                         : " Go on without these inputs, or fix them and pack all again");
     return OfferFlags(absl::DataLossError(text), ways);
   }
@@ -125,7 +135,7 @@ class Refusal {
                     "\nA plan does not change with its source: to pack that as it is now, make a "
                     "new plan with pack plan, and build it in another folder.");
     if (counts_.packed == 0 || AnyEmpty()) return absl::DataLossError(text);
-    absl::StrAppend(&text, "\nOr ", FolderLost() ? kWithoutFolders : "go on without these inputs");
+    absl::StrAppend(&text, "\nOr ", FolderLost() ? WithoutFolders() : "go on without these inputs");
     return OfferFlags(absl::DataLossError(text), {MaxSkip()});
   }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -27,7 +28,7 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kEnoughFolders = 1000;
+constexpr size_t kEnoughFolders = 1000, kMostWitnesses = 16;
 constexpr std::string_view kPartMagic = "SPKLIST2";
 constexpr size_t kDigestBytes = 16;
 
@@ -145,6 +146,29 @@ std::string HeadOf(const FolderDivision& division, uint32_t part) {
 
 }  // namespace
 
+absl::StatusOr<std::vector<std::string>> FindWitnesses(const SourceFolder& root) {
+  std::vector<std::string> found, hidden;
+  const auto take = [&](const dirent& entry) {
+    const std::string_view name = entry.d_name;
+    std::vector<std::string>& names = IsHiddenFolder(name) ? hidden : found;
+    if (names.size() < kMostWitnesses) names.emplace_back(name);
+    return found.size() < kMostWitnesses;
+  };
+  RETURN_IF_ERROR(ListOpenFolder(OpenBelow(root.descriptor.get(), "", O_RDONLY | O_DIRECTORY),
+                                 root.path, take));
+  return found.empty() ? hidden : found;
+}
+
+absl::StatusOr<bool> AnyWitness(const SourceFolder& root, std::span<const std::string> witnesses) {
+  for (const std::string& name : witnesses) {
+    struct stat facts;
+    if (::fstatat(root.descriptor.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0)
+      return true;
+    if (errno != ENOENT) return IoStatus("look at", absl::StrCat(root.path, "/", name), errno);
+  }
+  return false;
+}
+
 std::vector<FolderPart> FindFolderParts(const SourceFolder& root,
                                         const FolderSourceOptions& options,
                                         const std::atomic<int>& stop, size_t most_parts) {
@@ -181,7 +205,8 @@ FolderPartLister::FolderPartLister(const SourceFolder& root, const FolderSourceO
   for (const FolderPart& part : division.parts) folders_.insert(part.begin(), part.end());
 }
 
-absl::StatusOr<std::string> FolderPartLister::List(uint32_t part) const {
+absl::StatusOr<std::string> FolderPartLister::List(uint32_t part,
+                                                   std::vector<UnreadFolder>* unread) const {
   WalkedFolders walked;
   const PartWalk walk{division_.parts[part], &folders_, &stop_};
   RETURN_IF_ERROR(
@@ -195,6 +220,7 @@ absl::StatusOr<std::string> FolderPartLister::List(uint32_t part) const {
     out.Text(lost.folder->path);
     out.Number(static_cast<uint64_t>(lost.reason));
     out.Text(lost.detail);
+    if (unread != nullptr && IsUnread(lost)) unread->push_back({lost.folder->path, lost.reason});
   }
   std::string bytes = HeadOf(division_, part) + out.Take();
   PlanBytesWriter footer;

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "converters/listing/listing.h"
 #include "converters/sources/folder_access.h"
 #include "converters/sources/folder_division.h"
 #include "converters/sources/folder_source.h"
@@ -47,6 +49,12 @@ struct SourceFolder {
 };
 absl::StatusOr<SourceFolder> OpenSourceFolder(const std::string& path);
 
+// Names in the root by which others know it, as where it is a disk that may not be mounted; such
+// that programs leave there (.git) only if there is nothing else. None: the root holds nothing.
+absl::StatusOr<std::vector<std::string>> FindWitnesses(const SourceFolder& root);
+// Whether one of them is there.
+absl::StatusOr<bool> AnyWitness(const SourceFolder& root, std::span<const std::string> witnesses);
+
 // More only cost time: each is a file, and a lease.
 inline constexpr size_t kMostFolderParts = 20'000;
 // Divides a source, by a look at its upper folders, into enough parts for many processes. Nothing
@@ -62,7 +70,9 @@ class FolderPartLister {
   FolderPartLister(const SourceFolder& root, const FolderSourceOptions& options,
                    const FolderDivision& division, IoPool& pool, std::atomic<uint64_t>& listed,
                    const std::atomic<int>& stop);
-  absl::StatusOr<std::string> List(uint32_t part) const;
+  // `unread` gets the folders that were denied or have vanished, whose files are not in the part.
+  absl::StatusOr<std::string> List(uint32_t part,
+                                   std::vector<UnreadFolder>* unread = nullptr) const;
 
  private:
   const SourceFolder& root_;

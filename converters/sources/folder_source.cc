@@ -251,7 +251,13 @@ absl::StatusOr<Listing> FolderSource::List() {
   if (!options_.sidecars.empty()) {
     RETURN_IF_ERROR(PairSidecars(options_.sidecars, options_.missing, listing));
   }
-  if (listing.rows() == 0) return NoInput(root_, listing);
+  if (listing.rows() == 0) {
+    const absl::Status none = NoInput(root_, listing);
+    if (!options_.listed_parts) return none;
+    return Reworded(none, absl::StrCat("the list says: ", std::string(none.message()),
+                                       "; the source may differ now: list it again into another "
+                                       "folder"));
+  }
   if (options_.extensions.empty()) WarnOfOtherPictures(listing);
   RETURN_IF_ERROR(AssignFolders(options_, LabelOptionsOf(options_), walk.empty_folders,
                                 SourceKind::kFolder, listing));

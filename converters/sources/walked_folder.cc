@@ -95,6 +95,10 @@ absl::Status LeaveOutPacked(std::deque<WalkedFolder>& folders,
 
 }  // namespace
 
+bool IsUnread(const LostFolder& lost) {
+  return lost.reason != SkipReason::kSymlinkLoop && PackedAbove(lost.folder) == nullptr;
+}
+
 absl::StatusOr<FolderWalk> JoinFolders(WalkedFolders& walked, const std::string& root_path) {
   std::deque<WalkedFolder>& folders = walked.folders;
   std::vector<LostFolder>& lost_folders = walked.lost;
@@ -103,8 +107,7 @@ absl::StatusOr<FolderWalk> JoinFolders(WalkedFolders& walked, const std::string&
   RETURN_IF_ERROR(LeaveOutPacked(folders, lost_folders, root_path, listing));
   AddLostFolders(lost_folders);
   for (const LostFolder& lost : lost_folders) {
-    if (lost.reason != SkipReason::kSymlinkLoop)  // the link's target is listed elsewhere
-      listing.unread_folders.push_back({lost.folder->path, lost.reason});
+    if (IsUnread(lost)) listing.unread_folders.push_back({lost.folder->path, lost.reason});
   }
   std::sort(listing.unread_folders.begin(), listing.unread_folders.end(),
             [](const UnreadFolder& a, const UnreadFolder& b) { return a.path < b.path; });

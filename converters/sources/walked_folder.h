@@ -83,6 +83,10 @@ struct WalkedFolders {
   std::vector<std::string> unmatched;  // a line for each glob that has matched nothing
 };
 
+// Whether files that are not listed may be there; of a link that leads back, the target is listed
+// elsewhere, and a folder that pack has written is left out anyway.
+bool IsUnread(const LostFolder& lost);
+
 // Merges the folders into sorted columns, and frees them meanwhile.
 absl::StatusOr<FolderWalk> JoinFolders(WalkedFolders& walked, const std::string& root_path);
 

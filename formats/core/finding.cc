@@ -19,13 +19,15 @@ constexpr std::string_view kRestoreManifest =
 constexpr std::string_view kRepair =
     "run `pack repair OUT`, which rebuilds the file from the source, or with --from from a copy";
 constexpr std::string_view kRestore = "restore the file from a good copy";
-constexpr std::string_view kResume = "run the same `pack` command again to finish it";
+constexpr std::string_view kResume =
+    "run the same `pack` command again to finish it, or `pack commit OUT` if workers have built "
+    "all shards";
 constexpr std::string_view kReplaceManifest =
     "put a good copy of manifest.json in its place, or rebuild the dataset from its source";
 constexpr std::string_view kFinishOrRestore =
-    "run the same `pack` command again to finish it; a lost file is taken from a copy by `pack "
-    "repair OUT --from COPY`, and an index of shards that lie elsewhere is made again by `pack "
-    "index SHARDS -o OUT --overwrite`";
+    "run the same `pack` command again to finish it, or `pack commit OUT` if workers have built "
+    "all shards; a lost file is taken from a copy by `pack repair OUT --from COPY`, and an index "
+    "of shards that lie elsewhere is made again by `pack index SHARDS -o OUT --overwrite`";
 
 constexpr std::string_view kOtherSource =
     "check that --against names the source that was packed; if the source is the one that is "

@@ -129,11 +129,11 @@ class ListTest(cluster.ClusterTest):
     self.lists()
     self.write("other/emu/1.jpg", command.jpeg(1))
     head = self.folder / "lists/list.json"
-    text = head.read_text()
     head.unlink()
     self.assertIn("holds no list", self.pack("list", "other", "--write", "lists", "--join", expect=5).stderr)
     # Whoever writes another head there gets no part of the first.
-    head.write_text(text.replace(os.fspath(self.folder / "src"), os.fspath(self.folder / "other")))
+    self.pack("list", "other", "--write", "lists2")
+    shutil.copy(self.folder / "lists2/list.json", head)
     for said in (self.pack("list", "other", "--write", "lists", "--join", expect=4).stderr, self.pack("plan", "--from", "lists", expect=4).stderr):
       self.assertRegex(said, r"part-00000\d is not a part of this list")
 
@@ -160,6 +160,14 @@ class ListTest(cluster.ClusterTest):
       with self.subTest(parts=parts):
         for words in (("list", "src", "--write", "lists", "--join"), ("plan", "--from", "lists")):
           self.assertIn("list.json is damaged", self.pack(*words, expect=4).stderr)
+    damaged = json.dumps({**head, "options": {**head["options"], "max_file_bytes": 900}})
+    for text in (damaged, json.dumps({name: head[name] for name in head if name != "hash"}), "", "[]", "7"):
+      path.write_text(text)
+      with self.subTest(text=text):
+        for words in (("list", "src", "--write", "lists", "--join"), ("plan", "--from", "lists")):
+          said = self.pack(*words, expect=4).stderr
+          self.assertIn("list.json is damaged; remove the folder, and list again", said)
+          self.assertNotIn("part-", said)
     path.write_text(json.dumps({**head, "schema": "shardpack.list/1"}))
     for words in (("list", "src", "--write", "lists", "--join"), ("plan", "--from", "lists")):
       self.assertIn("was made by another version of pack", self.pack(*words, expect=2).stderr)
@@ -174,6 +182,79 @@ class ListTest(cluster.ClusterTest):
     self.lists("--join")
     self.assertEqual(self.listing("src"), self.listing("--from", "lists"))
 
+  def test_a_source_that_is_not_mounted(self):
+    (self.folder / "empty").mkdir()
+    for words in ((), ("--join",)):
+      self.assertIn("empty holds nothing, as where a disk is not mounted", self.pack("list", "empty", "--write", "lists", *words, expect=5).stderr)
+      self.assertFalse((self.folder / "lists").exists())
+    want = self.listing("src")
+    self.lists()
+    for number in range(3):
+      (self.folder / f"lists/part-00000{number}").unlink()
+    (self.folder / "src").rename(self.folder / "mounted")
+    (self.folder / "src").mkdir()
+    self.assertIn("src holds nothing, as where", self.lists("--join", expect=5).stderr)
+    self.write("src/README", b"This disk is not mounted.")
+    self.assertRegex(self.lists("--join", expect=5).stderr, "src holds neither (cat|dog) nor anything else that it held when lists was begun, as where")
+    self.assertEqual([], list((self.folder / "lists").glob("part-*")))
+    shutil.rmtree(self.folder / "src")
+    (self.folder / "mounted").rename(self.folder / "src")
+    self.lists("--join")
+    self.assertEqual(want, self.listing("--from", "lists"))
+
+  def test_a_source_of_names_with_dots(self):
+    self.write("dotted/.one.jpg", command.jpeg(1))
+    self.pack("list", "dotted", "--write", "lists")
+    self.assertEqual(self.listing("dotted"), self.listing("--from", "lists"))
+
+  def test_folders_that_cannot_be_listed(self):
+    self.lists(unprivileged=True)
+    (self.folder / "lists/part-000001").unlink()
+    (self.folder / "lists/part-000002").unlink()
+    (self.folder / "src/dog").rename(self.folder / "dog")
+    for number in range(3):
+      (self.folder / f"src/cat/closed{number}").mkdir(mode=0)
+    said = self.lists("--join", unprivileged=True).stderr
+    self.assertRegex(said, r"warning: 4 folders could not be listed: .* \((permission|vanished)\), .*, \.\.\.; the list holds nothing of them")
+    self.assertIn("remove lists/part-000001, lists/part-000002, and run this command again with --join", said)
+    # Another folder of its class is in the list, or none.
+    said = self.pack("plan", "--from", "lists", unprivileged=True).stderr
+    self.assertIn("cat/closed0: the folder cannot be listed (permission denied); its files are not in the plan, though others of its class are", said)
+    self.assertIn("dog: the folder vanished while it was listed; its files are not in the plan, and the labels are numbered without it", said)
+    (self.folder / "dog").rename(self.folder / "src/dog")
+    for number in range(3):
+      (self.folder / f"src/cat/closed{number}").rmdir()
+    for number in range(1, 3):
+      (self.folder / f"lists/part-00000{number}").unlink()
+    self.assertNotIn("warning", self.lists("--join").stderr)
+    self.assertEqual(self.listing("src"), self.listing("--from", "lists"))
+
+  def test_a_commit_without_a_folder_says_what_becomes_of_the_labels(self):
+    for folder, renumbers in (("cat/closed", False), ("ant", True)):
+      with self.subTest(folder=folder):
+        closed = self.folder / "src" / folder
+        closed.mkdir(mode=0)
+        said = self.pack("build", "src", "-o", "out", expect=4, unprivileged=True).stderr
+        self.assertIn("go on without these inputs and folders", said)
+        self.assertEqual(renumbers, "the labels after it have other numbers" in said, said)
+        closed.rmdir()
+        shutil.rmtree(self.folder / "out", ignore_errors=True)
+
+  def test_a_list_without_images(self):
+    self.write("text/one.txt", b"x")
+    self.pack("list", "text", "--write", "lists")
+    said = self.pack("plan", "--from", "lists", expect=2).stderr
+    self.assertIn("the list says: source ", said)
+    self.assertIn("the source may differ now: list it again into another folder", said)
+
+  def test_how_to_go_on_is_said_where_it_can_be(self):
+    self.write("file", b"")
+    (self.folder / "closed").mkdir(mode=0o555)
+    for lists in ("file", "closed/lists"):
+      self.assertNotIn("To go on", self.pack("list", "src", "--write", lists, expect=None, unprivileged=True).stderr)
+    said = self.lists(env=self.shim("src", ONLY="getdents", AT=3, DO=errno.EIO), expect=6).stderr
+    self.assertIn("What was listed is kept. To go on, run again:", said)
+
   def shim(self, root, **settings):
     return {"LD_PRELOAD": cluster.SHIM, "SHARDPACK_FAULT_ROOT": str(self.folder / root),
             **{f"SHARDPACK_FAULT_{name}": str(value) for name, value in settings.items()}}
@@ -186,9 +267,13 @@ class ListTest(cluster.ClusterTest):
       for number in range(1, 60, 7 if call == "readdir" else 11):
         with self.subTest(call=call, number=number):
           shutil.rmtree(self.folder / "lists", ignore_errors=True)
-          stops = call == "getdents" and number <= 50  # two for each folder; the division's look may miss some
+          # Two for each folder; the first look at the root, of 14 entries; the division's look may miss some.
+          stops = number <= (50 if call == "getdents" else 16)
           done = self.lists(env=self.shim("src", ONLY=call, AT=number, DO=errno.EIO), expect=6 if stops else 0)
-          if stops:
+          if call == "readdir" and stops:
+            self.assertFalse((self.folder / "lists").exists())
+            self.lists()
+          elif stops:
             self.typed(done.stderr)
           self.assertEqual(want, self.listing("--from", "lists"))
 
