@@ -27,6 +27,7 @@ std::string HintOf(const ValidationReport& report, const Finding& finding) {
   return absl::StrReplaceAll(
       std::string(lone ? spec.lone_hint : spec.hint),
       {{"`pack repair OUT", absl::StrCat(program, " repair ", out)},
+       {"`pack commit OUT", absl::StrCat(program, " commit ", out)},
        {"`pack index SHARDS -o OUT", absl::StrCat(program, " index SHARDS -o ", out)}});
 }
 
