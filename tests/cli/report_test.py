@@ -216,7 +216,7 @@ class ReportTest(command.PackTest):
     self.write("bad.json", b"[[[")
     self.pack("report", "other", "-o", "report.html", "--validation", "bad.json", expect=2)
     self.assertIn(shards[2].name, self.text(self.section(tree, "damage")))
-    self.assertIn("12 samples in 3 shards", self.text(tree.find("body")))
+    self.assertIn("8 samples in 2 shards", self.text(tree.find("body")))
 
   def test_the_all_clear_names_what_was_looked_at(self):
     self.source(count=4)
