@@ -473,8 +473,7 @@ void Gathering::AddNotes() {
   images(NoteKind::kTruncatedImage, total_.truncated);
   images(NoteKind::kTinyImage, total_.tiny);
   for (const FieldStats& field : stats_.fields) {
-    const uint64_t became_labels =
-        field.name == kLabelTextField ? total_.labels_not_in_text : 0;
+    const uint64_t became_labels = field.name == kLabelTextField ? total_.labels_not_in_text : 0;
     if (field.samples + became_labels < stats_.samples) {
       stats_.notes.push_back({.kind = NoteKind::kPartialField,
                               .count = stats_.samples - field.samples - became_labels,
