@@ -135,6 +135,10 @@ void PairGroup(const Identities& identities, std::span<const uint64_t> was,
     result.only_now.insert(result.only_now.end(), now.begin(), now.end());
     return;
   }
+  if (was.size() == 1 && now.size() == 1) {
+    result.pairs.push_back({was[0], now[0]});
+    return;
+  }
   std::vector<Member> left_was, left_now;
   for (const uint64_t row : was) left_was.push_back(identities.MemberOf(row));
   for (const uint64_t row : now) left_now.push_back(identities.MemberOf(row));
