@@ -14,6 +14,7 @@
 #include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
+#include "converters/listing/first_few.h"
 #include "formats/io/escape.h"
 #include "formats/io/shell_quoted.h"
 #include "jobs/shared_list.h"
@@ -23,9 +24,9 @@ namespace shardpack::cli {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr size_t kNamedUnread = 3;
-
 namespace {
+
+constexpr size_t kNamedUnread = 3;
 
 std::string Unread(const SharedListReport& report) {
   const auto& unread = report.unread;
@@ -39,15 +40,10 @@ std::string Unread(const SharedListReport& report) {
   std::set<std::string> parts;
   for (const auto& each : unread) parts.insert(each.part);
   StrAppend(&text, "; the list holds nothing of ", one ? "it" : "them", ". To list ",
-            one ? "it" : "them", " again, remove");
-  size_t shown = 0;
-  for (const std::string& part : parts) {
-    if (shown++ == kNamedUnread) break;
-    StrAppend(&text, shown == 1 ? " " : ", ", EscapeForTerminal(part));
-  }
-  if (parts.size() > kNamedUnread)
-    StrAppend(&text, " and ", parts.size() - kNamedUnread, " more parts");
-  return StrCat(text, ", and run this command again with --join");
+            one ? "it" : "them", " again, remove ", FirstFew(parts, kNamedUnread),
+            parts.size() > kNamedUnread ? " parts" : "",
+            ", and run this command again with --join");
+  return text;
 }
 
 }  // namespace

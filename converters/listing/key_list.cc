@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "converters/listing/text_marks.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
 
@@ -13,7 +14,6 @@ namespace shardpack {
 namespace {
 
 constexpr std::string_view kDatasetMark = "# of the dataset ", kHash = "%23";
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // an editor's
 
 }  // namespace
 
@@ -33,7 +33,7 @@ std::string KeyListText(const std::string& identity, const std::vector<std::stri
 
 absl::StatusOr<KeyList> ParseKeyList(std::string_view text, const std::string& file) {
   KeyList list{.file = file, .dataset = "", .keys = {}};
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = WithoutByteOrderMark(text);
   // pack dups found no copies; an empty list of another origin is more likely a mistake.
   bool may_be_empty = false;
   for (size_t number = 1; !text.empty(); ++number) {

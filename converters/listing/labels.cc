@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/listing/class_names.h"
+#include "converters/listing/text_marks.h"
 #include "formats/io/file.h"
 #include "formats/io/shell_quoted.h"
 
@@ -132,8 +133,8 @@ absl::StatusOr<std::vector<std::string>> ParseClasses(std::string_view text,
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(file_name), ":", line, ": ", std::string(why)));
   };
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+  text = WithoutByteOrderMark(text);
+  if (IsUtf16(text)) {
     return fail(1, "the file is UTF-16; class names are taken as UTF-8");
   }
   size_t end_of_names = text.find_last_not_of("\r\n");

@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "converters/listing/text_marks.h"
 #include "converters/sources/csv_record.h"
 #include "converters/sources/list_json_row.h"
 #include "converters/sources/list_names.h"
@@ -79,10 +80,10 @@ class ListParser {
       : options_(options), file_name_(file_name), on_row_(on_row) {}
 
   absl::Status Parse(std::string_view text) {
-    if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+    if (IsUtf16(text)) {
       return BadLine(file_name_, 1, "the file is UTF-16; lists are taken as UTF-8", "");
     }
-    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    text = WithoutByteOrderMark(text);
     const bool by_nul =
         options_.kind == ListKind::kPaths && text.find('\0') != std::string_view::npos;
     if (!by_nul) {
