@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <vector>
 // Requires <cstdio> before it.
 #include <jpeglib.h>
 
@@ -39,10 +40,17 @@ TestPixels MakePattern(uint32_t width, uint32_t height, uint32_t channels, uint3
   TestPixels made{width, height, channels, Image(size_t{width} * height * channels)};
   size_t at = 0;
   const double pitch = 3.0 + seed % 17;
+  std::vector<double> columns;  // of each value of a row
+  for (uint32_t x = 0; x < width; ++x) {
+    for (uint32_t c = 0; c < channels; ++c)
+      columns.push_back(128 + 70 * std::sin((x + c * 5.0) / pitch));
+  }
+  std::vector<double> row(channels);
   for (uint32_t y = 0; y < height; ++y) {
+    for (uint32_t c = 0; c < channels; ++c) row[c] = 50 * std::cos(y / (pitch + c));
     for (uint32_t x = 0; x < width; ++x) {
       for (uint32_t c = 0; c < channels; ++c) {
-        double value = 128 + 70 * std::sin((x + c * 5.0) / pitch) + 50 * std::cos(y / (pitch + c));
+        double value = columns[x * channels + c] + row[c];
         if ((x / 23 + y / 19 + c) % 3 == 0) value = 255 - value;
         value += static_cast<double>(random() % 41) - 20;
         if (x % 64 > 60) value = random() % 2 * 255;
