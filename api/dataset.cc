@@ -66,10 +66,11 @@ shardpack_code shardpack_dataset_open(const char* path, shardpack_dataset** data
   return Making(dataset, error, [&]() -> absl::StatusOr<shardpack_dataset*> {
     RETURN_IF_ERROR(NotNull(path, "path"));
     if (*path == '\0') return absl::InvalidArgumentError("the path of the dataset is empty");
-    absl::StatusOr<Dataset> opened = Dataset::Open(path);
+    ASSIGN_OR_RETURN(const std::string absolute, shardpack::api::AbsolutePath(path));
+    absl::StatusOr<Dataset> opened = Dataset::Open(absolute);
     // Perhaps a shard of another program; if not, the first error says what a dataset is.
     if (absl::IsInvalidArgument(opened.status())) {
-      absl::StatusOr<Dataset> foreign = Dataset::Open(path, shardpack::api::ForeignFormats());
+      absl::StatusOr<Dataset> foreign = Dataset::Open(absolute, shardpack::api::ForeignFormats());
       if (!absl::IsInvalidArgument(foreign.status())) opened = std::move(foreign);
     }
     if (!opened.ok()) return opened.status();
@@ -80,8 +81,11 @@ shardpack_code shardpack_dataset_open(const char* path, shardpack_dataset** data
 shardpack_code shardpack_dataset_open_shards(const char* const* paths, size_t count,
                                              shardpack_dataset** dataset, shardpack_error** error) {
   return Making(dataset, error, [&]() -> absl::StatusOr<shardpack_dataset*> {
-    ASSIGN_OR_RETURN(const std::vector<std::string> copies,
+    ASSIGN_OR_RETURN(std::vector<std::string> copies,
                      shardpack::api::TextsOf(paths, count, "a path"));
+    for (std::string& path : copies) {
+      ASSIGN_OR_RETURN(path, shardpack::api::AbsolutePath(path.c_str()));
+    }
     ASSIGN_OR_RETURN(Dataset opened, Dataset::OpenShards(copies, shardpack::api::ForeignFormats()));
     return new shardpack_dataset(std::move(opened));
   });

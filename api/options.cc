@@ -1,14 +1,19 @@
 #include "api/options.h"
 
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "api/structs.h"
 #include "augment/own_operation.h"
+#include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::api {
@@ -253,8 +258,17 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
 
 absl::StatusOr<std::optional<Cursor>> CursorOf(const char* text) {
   if (text == nullptr) return std::nullopt;
-  ASSIGN_OR_RETURN(const Cursor cursor, CursorFromText(text));
+  std::string_view line = text;  // as it was read from a file
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  ASSIGN_OR_RETURN(const Cursor cursor, CursorFromText(line));
   return cursor;
+}
+
+absl::StatusOr<std::string> AbsolutePath(const char* path) {
+  std::error_code failed;
+  std::string absolute = std::filesystem::absolute(path, failed).string();
+  if (failed) return IoStatus("find the working folder of", path, failed.value());
+  return absolute;
 }
 
 absl::StatusOr<std::vector<std::string>> TextsOf(const char* const* texts, size_t count,

@@ -39,6 +39,8 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
 absl::StatusOr<MixOptions> MixOf(const shardpack_mix* mix);
 // nullopt for null.
 absl::StatusOr<std::optional<Cursor>> CursorOf(const char* text);
+// Also after the working folder has changed. `path` is not null.
+absl::StatusOr<std::string> AbsolutePath(const char* path);
 // Copies of terminated texts; InvalidArgument if one is null. `what` is for messages: "a path".
 absl::StatusOr<std::vector<std::string>> TextsOf(const char* const* texts, size_t count,
                                                  const char* what);

@@ -25,8 +25,8 @@
  * Errors: a function that can fail returns a shardpack_code. Its last argument, unless NULL,
  * receives an error object, for shardpack_error_free, if the code is SHARDPACK_INVALID or above,
  * and NULL otherwise (and for want of memory for an object). A result is written only with
- * SHARDPACK_OK, and is NULL otherwise. Nothing aborts, no C++ exception leaves the library, and a
- * NULL argument is SHARDPACK_INVALID, not a crash.
+ * SHARDPACK_OK, and is NULL otherwise, except where a function says so. Nothing aborts, no C++
+ * exception leaves the library, and a NULL argument is SHARDPACK_INVALID, not a crash.
  *
  * Ownership: functions that make a handle return one reference; `_retain` adds one, `_release`
  * gives one back and accepts NULL. Handles keep what they need alive, so they may be released in
@@ -38,10 +38,11 @@
  *
  * Structs: those that begin with `size` may grow in later versions; set it to sizeof (a size that
  * no version has is SHARDPACK_INVALID). Options that are zero have their defaults, and a NULL for a
- * struct of options means all defaults. The library reads and writes no more than `size` bytes;
- * members that it does not know yet must be zero in options, and become zero in results. Structs
- * without `size` never change. Later versions of this library only add functions, members at the
- * end and values of enumerations, unless the number in libshardpack.so.0 changes.
+ * struct of options means all defaults, except for shardpack_decode_check. The library reads and
+ * writes no more than `size` bytes; members that it does not know yet must be zero in options, and
+ * become zero in results. Structs without `size` never change. Later versions of this library only
+ * add functions, members at the end and values of enumerations, unless the number in
+ * libshardpack.so.0 changes.
  *
  * Waiting: functions with `wait_ms` wait at most for so many milliseconds (-1: without limit, 0:
  * not at all; less is SHARDPACK_INVALID) and then return SHARDPACK_WAIT; nothing is lost, call
@@ -204,7 +205,9 @@ typedef struct shardpack_column {
 
 /* Opens the folder that `pack` made (it has a manifest.json), or a single shard of another program
  * as shardpack_dataset_open_shards does. Shards' indexes are read and verified when they are first
- * needed. DATA_LOSS if a shard is missing or has another size than packed. */
+ * needed. DATA_LOSS if a shard is missing or has another size than packed. Whatever reads from it
+ * later fails with STATE if the folder was replaced, removed or renamed before its files were
+ * opened. A relative path is that of the working folder of this call. */
 SHARDPACK_API shardpack_code shardpack_dataset_open(const char* path, shardpack_dataset** dataset,
                                                     shardpack_error** error);
 /* Opens shards that other programs wrote, in this order; each is read completely. This library
@@ -487,8 +490,9 @@ typedef struct shardpack_own_operation {
   void* self;             /* passed to `run` */
 } shardpack_own_operation;
 
-/* The name of a plug-in's operation, if it can be opened and takes the parameters; else UNSUPPORTED
- * or INVALID, naming the file. Free the text. */
+/* The name of a plug-in's operation, if it can be opened and takes the parameters; else an error
+ * that names the file: NOT_FOUND, STATE if it cannot be loaded or is no plug-in, UNSUPPORTED for
+ * one of another version, INVALID for the parameters. Free the text. */
 SHARDPACK_API shardpack_code shardpack_plugin_name(const char* plugin, const char* parameters,
                                                    char** name, shardpack_error** error);
 
@@ -549,7 +553,8 @@ typedef struct shardpack_loader_options {
   size_t own_operation_count;
 } shardpack_loader_options;
 
-/* INVALID if order, rank, cursor or fields do not fit the dataset. */
+/* INVALID if order, rank, cursor or fields do not fit the dataset, DATA_LOSS for a damaged cursor.
+ */
 SHARDPACK_API shardpack_code shardpack_loader_open(const shardpack_dataset* dataset,
                                                    const shardpack_order* order,
                                                    const shardpack_loader_options* options,
@@ -928,8 +933,9 @@ SHARDPACK_API void shardpack_job_cancel(shardpack_job* job);
  * and if it was lost. Any thread. */
 SHARDPACK_API int32_t shardpack_job_exit_code(const shardpack_job* job);
 /* A JSON object: schema, verb, exit_code, cancelled, report and error (what it printed with --json,
- * or null; of more than 64 MiB no report is kept), stderr, stdout. STATE while it runs. Any thread.
- * Free the text. */
+ * or null; of more than 64 MiB no report is kept), stderr, stdout; stderr_is_whole and
+ * stdout_is_whole are false where it was cut, or had bytes that are not UTF-8. STATE while it runs.
+ * Any thread. Free the text. */
 SHARDPACK_API shardpack_code shardpack_job_result_json(const shardpack_job* job, char** json,
                                                        shardpack_error** error);
 /* Cancels it if it runs, waits ten seconds for its end, then kills it; the same job goes on with
@@ -965,9 +971,10 @@ SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
                                                    const shardpack_writer_options* options,
                                                    shardpack_writer** writer,
                                                    shardpack_error** error);
-/* One of the fields is the encoded image. `label` is the name of a class; NULL: none. Classes are
- * numbered in the order of their names, unless all are whole numbers, which they keep. EXISTS for a
- * key that was added before. Copies what it is given, hashes it, and from time to time does what
+/* One of the fields is the encoded image. `label` is the name of a class; NULL: none; a
+ * negative number is INVALID. Classes are numbered in the order of their names, unless all are
+ * whole numbers from 0 to 999999, which they keep ("007" and "1000000" are names). EXISTS for a key
+ * that was added before. Copies what it is given, hashes it, and from time to time does what
  * shardpack_writer_flush does. After an error of the system (IO, NO_MEMORY, DATA_LOSS) the writer
  * can only be released. One thread at a time. */
 SHARDPACK_API shardpack_code shardpack_writer_add(shardpack_writer* writer, const char* key,
@@ -1002,7 +1009,7 @@ SHARDPACK_API shardpack_code shardpack_writer_flush(shardpack_writer* writer,
 /* Packs, verifies and publishes what all workers wrote, as a job: each field is compared with the
  * hash that was taken when it was added. STATE while another worker is open, or if one has never
  * been; EXISTS if all that was there is published already. Nothing can be added afterwards.
- * PATH.parts is removed if the exit code is 0. */
+ * PATH.parts is removed if the exit code is 0 and PATH was made of it. */
 SHARDPACK_API shardpack_code shardpack_writer_finish(shardpack_writer* writer, shardpack_job** job,
                                                      shardpack_error** error);
 /* Without a finish, what was flushed stays for a later writer. */

@@ -539,25 +539,32 @@ class Batch {
   }
   shardpack_batch* get() const { return handle_.get(); }
 
+  // Views are valid as long as the batch, so those of a temporary one are deleted.
   std::uint64_t epoch() const { return view_->epoch; }
   std::uint64_t step() const { return view_->step; }
   std::size_t slots() const { return static_cast<std::size_t>(view_->slots); }
-  Span<const std::uint64_t> ids() const { return {view_->ids, slots()}; }
-  Span<const std::int64_t> labels() const { return {view_->labels, slots()}; }
+  Span<const std::uint64_t> ids() const&& = delete;
+  Span<const std::uint64_t> ids() const& { return {view_->ids, slots()}; }
+  Span<const std::int64_t> labels() const&& = delete;
+  Span<const std::int64_t> labels() const& { return {view_->labels, slots()}; }
   State state(std::size_t slot) const {
     return slot < slots() ? static_cast<State>(view_->states[slot]) : State::kPadding;
   }
   // All slots without gaps; empty if they were not decoded. On a GPU the memory is the GPU's.
   template <typename T = std::byte>
-  Span<T> pixels() const {
+  Span<T> pixels() const&& = delete;
+  template <typename T = std::byte>
+  Span<T> pixels() const& {
     return {static_cast<T*>(view_->pixels),
             static_cast<std::size_t>(view_->pixel_bytes / sizeof(T))};
   }
   // Everything else, as in shardpack.h.
-  const shardpack_batch_view& view() const { return *view_; }
+  const shardpack_batch_view& view() const&& = delete;
+  const shardpack_batch_view& view() const& { return *view_; }
 
   // The bytes of a field of each slot; data() is nullptr where a sample lacks it.
-  Returned<std::vector<Span<const std::byte>>> bytes(const std::string& field = "image") const {
+  Returned<std::vector<Span<const std::byte>>> bytes(const std::string& = "image") const&& = delete;
+  Returned<std::vector<Span<const std::byte>>> bytes(const std::string& field = "image") const& {
     std::vector<shardpack_span> spans(slots());
     return internal::Do(
         [&](shardpack_error** error) {
@@ -575,7 +582,8 @@ class Batch {
         });
   }
   // The decoded masks of a field, one value a pixel of all slots: [slots][height][width].
-  Returned<Span<std::uint8_t>> masks(const std::string& field) const {
+  Returned<Span<std::uint8_t>> masks(const std::string&) const&& = delete;
+  Returned<Span<std::uint8_t>> masks(const std::string& field) const& {
     std::uint8_t* data = nullptr;
     std::uint64_t size = 0;
     return internal::Do(
@@ -587,7 +595,8 @@ class Batch {
         [&](shardpack_code) { return Span<std::uint8_t>(data, static_cast<std::size_t>(size)); });
   }
   // What a field of LoaderOptions::field_decodes was decoded to.
-  Returned<shardpack_decoded_field> decoded(const std::string& field) const {
+  Returned<shardpack_decoded_field> decoded(const std::string&) const&& = delete;
+  Returned<shardpack_decoded_field> decoded(const std::string& field) const& {
     shardpack_decoded_field found = {};
     found.size = sizeof found;
     return internal::Do(
@@ -599,7 +608,8 @@ class Batch {
         [&](shardpack_code) { return found; });
   }
   // The objects of all slots, valid as long as the batch.
-  Returned<shardpack_objects> objects() const {
+  Returned<shardpack_objects> objects() const&& = delete;
+  Returned<shardpack_objects> objects() const& {
     shardpack_objects all = {};
     all.size = sizeof all;
     return internal::Do(

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -107,9 +106,7 @@ absl::StatusOr<shardpack_writer*> MakeWriter(const char* path,
   }
   if (*path == '\0') return absl::InvalidArgumentError("the path of the dataset is empty");
   // The working folder may be another one by the time of the finish.
-  std::error_code failed;
-  open->out = std::filesystem::absolute(path, failed).string();
-  if (failed) return IoStatus("find the working folder of", path, failed.value());
+  ASSIGN_OR_RETURN(open->out, AbsolutePath(path));
   open->parts = PartsFolderOf(open->out);
   ASSIGN_OR_RETURN(open->published, EndRemoval(open->parts));
   RETURN_IF_ERROR(CheckOut(*open));
@@ -249,6 +246,14 @@ absl::Status CheckPublished(const OpenWriter& open) {
                    "is removed, and no other was added"));
 }
 
+// Arguments such as --dry-run and --help end a job well, without a dataset.
+bool IsMadeOf(const std::string& dataset, const std::string& source) {
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(dataset);
+  if (!manifest.ok()) return false;
+  const auto found = manifest->options.find("dataset");
+  return found != manifest->options.end() && found->second == source;
+}
+
 absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
   RETURN_IF_ERROR(open->writer->Flush());
@@ -256,6 +261,7 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(std::vector<uint32_t> workers, Workers(open->parts));
   ASSIGN_OR_RETURN(std::vector<HeldLock> others, LockOthers(*open, workers));
   ASSIGN_OR_RETURN(std::vector<Part> parts, MakeDataset(open->parts, shardpack_version()));
+  ASSIGN_OR_RETURN(const Manifest manifest, Manifest::Read(open->parts));
   std::vector<std::string> typed = {"convert"};
   typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());
   typed.push_back(absl::StrCat("--out=", open->out));
@@ -263,10 +269,10 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(
       shardpack_job* const job,
       StartJob(std::move(typed), "",
-               [folder = open->parts, own = open->writer, parts = std::move(parts),
-                workers = std::move(workers),
+               [folder = open->parts, out = open->out, made_of = IdentityText(manifest.Identity()),
+                own = open->writer, parts = std::move(parts), workers = std::move(workers),
                 locks = std::make_shared<std::vector<HeldLock>>(std::move(others))](int exit_code) {
-                 if (exit_code == 0) RemoveParts(folder, parts, workers);
+                 if (exit_code == 0 && IsMadeOf(out, made_of)) RemoveParts(folder, parts, workers);
                }));
   open->finished = true;
   return job;

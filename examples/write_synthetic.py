@@ -36,7 +36,7 @@ def write(out: str, count: int, worker: int, workers: int) -> None:
       key = f"{n % 100:02}/{n:06}"
       if key not in writer:
         shape, pixels, box = draw(n)
-        writer.add(key, pixels, label=shape, txt=f"a {shape}", json={"boxes": [{"bbox": box, "label": shape}]})
+        writer.add(key, pixels, label=shape, txt=f"a {shape}", json={"boxes": [{"bbox": box, "label": SHAPES.index(shape)}]})
 
 
 if __name__ == "__main__":

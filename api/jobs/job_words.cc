@@ -10,8 +10,8 @@ namespace shardpack {
 namespace {
 
 // Each of the other verbs takes both flags.
-constexpr std::array<std::string_view, 6> kNoProgress = {"info",  "ls",    "cat",
-                                                         "bench", "stats", "diff"};
+constexpr std::array<std::string_view, 7> kNoProgress = {"info",   "ls",    "cat", "bench",
+                                                         "status", "stats", "diff"};
 constexpr std::array<std::string_view, 5> kNoJob = {"completions", "man", "help", "--help",
                                                     "--version"};
 

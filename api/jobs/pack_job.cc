@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "formats/io/escape.h"
 #include "formats/io/signals_blocked.h"
 #include "formats/io/status_macros.h"
 
@@ -207,8 +208,8 @@ std::string PackJob::Core::Result(bool was_cancelled) {
                  {"report", std::move(output.report)},
                  {"error", std::move(output.error)},
                  {"stderr", messages},
-                 {"stderr_is_whole", !cut},
-                 {"stdout_is_whole", !out_cut}};
+                 {"stderr_is_whole", !cut && IsUtf8(messages)},
+                 {"stdout_is_whole", !out_cut && IsUtf8(output.other)}};
   if (!output.other.empty() && !out_cut) result["stdout"] = output.other;
   return Dump(result);
 }

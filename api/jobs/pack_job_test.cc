@@ -98,6 +98,13 @@ TEST_F(PackJobTest, TheResultHoldsReportMessagesAndCode) {
   EXPECT_EQ(result["report"]["n"], 7);
   EXPECT_EQ(result["error"], nullptr);
   EXPECT_EQ(result["stderr"], "warned\n{\"a\": 1}\nno line end \xEF\xBF\xBD\n");
+  EXPECT_EQ(result["stderr_is_whole"], false);
+  EXPECT_EQ(result["stdout_is_whole"], true);
+}
+
+TEST_F(PackJobTest, BytesThatAreNotTextAreNotWhole) {
+  const Json result = Ended(*Start("printf '\\377\\330'; echo warned >&2"));
+  EXPECT_EQ(result["stdout_is_whole"], false);
   EXPECT_EQ(result["stderr_is_whole"], true);
 }
 

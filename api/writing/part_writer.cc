@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "api/writing/parts_folder.h"
@@ -39,6 +40,12 @@ absl::Status CheckSample(std::string_view key, std::optional<std::string_view> l
   if (key.empty() || key.size() > kMostKeyBytes || key.find('\0') != key.npos) {
     return absl::InvalidArgumentError(
         StrCat("a key must have 1 to ", kMostKeyBytes, " bytes, without NUL"));
+  }
+  // Other tools have -1 for none; with numbers alone it would become the first of the classes.
+  if (int64_t number = 0; label && absl::SimpleAtoi(std::string(*label), &number) && number < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the label ", EscapeForTerminal(*label),
+                     " is negative; a sample without a class has none"));
   }
   if (label && (label->empty() || label->size() > 255))
     return absl::InvalidArgumentError("the name of a class must have 1 to 255 bytes");

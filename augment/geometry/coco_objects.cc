@@ -39,15 +39,19 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
   std::optional<std::vector<Element>> boxes, annotations;
 
   bool null() override { return NotAtRoot() && NoNumber("null"); }
-  bool boolean(bool value) override { return NoNumber("a truth value") && Integer(value ? 1 : 0); }
+  bool boolean(bool value) override {
+    return NoNumber("a truth value") && IsNoLabel() && Integer(value ? 1 : 0);
+  }
   bool number_integer(number_integer_t value) override { return Integer(value); }
   bool number_unsigned(number_unsigned_t value) override {
     if (value <= INT64_MAX) return Integer(static_cast<int64_t>(value));
     return Number(static_cast<double>(value));
   }
-  bool number_float(number_float_t value, const string_t&) override { return Number(value); }
+  bool number_float(number_float_t value, const string_t&) override {
+    return IsNoLabel() && Number(value);
+  }
   bool string(string_t& text) override {
-    if (!NotAtRoot() || !NoNumber("text")) return false;
+    if (!NotAtRoot() || !NoNumber("text") || !IsNoLabel()) return false;
     if (list_ != nullptr && depth_ == element_depth_ + 1 && member_ == Member::kSegmentation &&
         inner_ == "counts") {
       element_.compressed = text;
@@ -156,6 +160,14 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
     if (list_ == nullptr || depth_ <= element_depth_ || !among_numbers) return true;
     return Fail(
         absl::StrCat("has ", what, " among the numbers of its bbox, keypoints or polygons"));
+  }
+  // A class that is named, or 1.5, would else be none.
+  bool IsNoLabel() {
+    const bool label = list_ != nullptr && depth_ == element_depth_ &&
+                       (member_ == Member::kLabel || member_ == Member::kCategory);
+    return !label ||
+           Fail(absl::StrCat("has a ", member_ == Member::kLabel ? "label" : "category_id",
+                             " that is not a whole number"));
   }
   bool NotAtRoot() { return depth_ > 0 || Fail("is not a list of objects"); }
   // A value in the place of an object of a list.

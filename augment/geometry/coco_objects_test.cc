@@ -96,6 +96,12 @@ TEST(ParseObjects, WhatIsWrongIsNamed) {
   EXPECT_THAT(Why(R"({"boxes":7})"), HasSubstr("this is not COCO's"));
   EXPECT_THAT(Why(R"({"bbox":[1,2,3,4]})"), HasSubstr("this is not COCO's"));
   EXPECT_THAT(Why("[[1,2,3,4]]"), HasSubstr("object 0 is a list"));
+  EXPECT_THAT(Why(R"({"boxes":[{"bbox":[1,2,3,4],"label":"disc"}]})"),
+              HasSubstr("object 0 has a label that is not a whole number"));
+  for (const char* value : {"\"disc\"", "1.5", "true"}) {
+    EXPECT_THAT(Why(absl::StrCat(R"([{"bbox":[1,2,3,4],"category_id":)", value, "}]")),
+                HasSubstr("object 0 has a category_id that is not a whole number"));
+  }
   EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4]},5])"), HasSubstr("object 1 is a number"));
   EXPECT_THAT(Why(R"(["a"])"), HasSubstr("object 0 is text"));
   EXPECT_THAT(Why(R"([{"bbox":[1,2,3]}])"), HasSubstr("object 0 has a bbox of 3 numbers"));

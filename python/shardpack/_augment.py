@@ -102,7 +102,8 @@ class Augment:
 
   def batch(self, function: Callable[[Any, Any], object], name: str = "") -> Augment:
     """Calls function(pixels, identities) for every batch, as it is returned: pixels are uint8 [n, height, width, channels], to be changed
-    in place, identities uint64 [n, 3]: seed, epoch and id of each. What it raises comes from next(). name: in the text, the function's
+    in place, identities uint64 [n, 3]: seed, epoch and id of each. What it raises comes from next(), which
+    gives the same batch again if it is asked once more; what it returns must be None. name: in the text, the function's
     own unless given. Needs a Loader of uint8 in the layout nhwc and one view, in host memory.
 
     >>> def darken(pixels, identities):
@@ -293,4 +294,7 @@ def _mix(given: dict[str, Any]) -> Mix:
 
 def given_plan(augment: Optional[Union[Augment, str]]) -> Optional[Augment]:
   """Of an option that may be text."""
-  return augment if augment is None or isinstance(augment, Augment) else Augment(augment)
+  plan = augment if augment is None or isinstance(augment, Augment) else Augment(augment)
+  if plan is not None and str(plan).count(" batch(") != len(plan._functions):
+    raise OptionError(f"a text does not hold the functions of its batch(...) steps: {plan}; add them with Augment.batch")
+  return plan

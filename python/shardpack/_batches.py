@@ -148,9 +148,7 @@ class Batches:
     if self._functions:
       try:
         self._apply(batch)
-      except Exception:
-        raise
-      except BaseException:  # an interrupt: the batch comes again, with its pixels as they were
+      except BaseException:  # also an interrupt: the batch comes again, with its pixels as they were
         with self._lock():
           if self._under_way == (batch.epoch, batch.step) and not self._came and self._seek(batch.epoch, batch.step):
             self._under_way = before
@@ -162,7 +160,8 @@ class Batches:
     identities = numpy.empty((len(pixels), 3), numpy.uint64)
     identities[:, 0], identities[:, 1], identities[:, 2] = self._seed, batch.epoch, batch.ids
     for function in self._functions:
-      function(pixels, identities)
+      if function(pixels, identities) is not None:
+        raise OptionError("a function of batches changes the pixels in place: what it returns would be lost")
 
   def _next(self, iterator: Optional[Epoch]) -> Any:
     came = before = None

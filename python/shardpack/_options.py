@@ -83,6 +83,8 @@ def _threes(values: tuple[float, ...], what: str, channels: int) -> Any:
   numbers = tuple(real(value, what) for value in (values * 3 if len(values) == channels == 1 else values))
   if len(numbers) != 3:
     raise OptionError(f"{what} must be three numbers, one per channel, not {values}")
+  if channels == 1 and len(set(numbers)) > 1:
+    raise OptionError(f"{what} must be one number, or three equal ones, for images of one channel, not {values}")
   array = (ctypes.c_float * 3)(*numbers)
   if not all(abs(number) < float("inf") for number in array):
     raise OptionError(f"{what} must be three finite numbers, not {numbers}")

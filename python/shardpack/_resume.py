@@ -116,7 +116,7 @@ def check_order(saved: Saved, order: Order, strict: bool) -> None:
     return
   differences = _differences(saved.order, order.explain())
   if strict or any(what not in _OF_BATCH for what, _, _ in differences):
-    raise error(differences, "; with strict=False a loader with another global batch resumes with the epoch's samples not yet seen"
+    raise error(differences, "; load_state_dict(state, strict=False) resumes all the same, with the epoch's samples not yet seen"
                 if all(what in _OF_BATCH for what, _, _ in differences) else "")
 
 

@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import os
 import re
+import threading
 import warnings
 import weakref
 from types import TracebackType
@@ -63,8 +64,8 @@ class Writer:
   the very end. `progress`: of the end, as for `pack`. Further keywords are flags of `pack convert` (docs/cli.md), such as
   `layout`, `shuffle`, `split`, `resize`, `jobs`.
 
-  Lifetime: holds a lock on its part of PATH.parts. Threads: one at a time. A forked child cannot use it.
-  Errors: ExistsError if there is a dataset; StateError if another Writer of this worker is open; OptionError (a ValueError and
+  Lifetime: holds a lock on its part of PATH.parts. Threads: any; their calls take turns. A forked child cannot use it.
+  Errors: ExistsError if there is a dataset (or at the end, where samples of it were left in PATH.parts); StateError if another Writer of this worker is open; OptionError (a ValueError and
   TypeError) for arguments.
 
   >>> with shardpack.Writer("drawn", format="tfrecord") as writer:
@@ -88,7 +89,8 @@ class Writer:
     self._progress = progress
     self._encodings, self._required = given.declared(fields)
     flags = {"format": format, "shard_size": shard_size, **flags}
-    if format == "npy" or flags.get("layout") == "decoded":  # pixels, which come of images without loss
+    self._stores_8_bits = format == "npy" or flags.get("layout") == "decoded"
+    if self._stores_8_bits:  # pixels, which come of images without loss
       flags["encode"] = "raw"
       self._encode = self._encode or "png"
     flags["overwrite"] = overwrite
@@ -106,6 +108,7 @@ class Writer:
       raise
 
   def _begin(self) -> None:
+    self._lock = threading.RLock()
     self.result: Report | None = None
     self._resumed = _parts.there_are_some(self._path)
     self._handle: Handle | None = Aside(_open, self._path, self._words, self._worker, self._workers).result()
@@ -130,7 +133,7 @@ class Writer:
   def _to_finish(cls, path: bytes, words: list[bytes], workers: int) -> Writer:
     writer = cls.__new__(cls)
     writer._path, writer._words, writer._worker, writer._workers = path, words, 0, workers
-    writer._progress = None
+    writer._progress, writer._stores_8_bits = None, False
     writer._begin()
     return writer
 
@@ -159,28 +162,29 @@ class Writer:
       image = self._image(image, text, encode, quality)
     if fields or self._required:
       fields = self._fields(fields, text)
-    name = b"" if label is None else (type(label) in _CACHED and self._labels.get(label)) or self._label(label)
-    hashed = hash(text)
-    if fields:
-      begins = [value[:3] if value.startswith(_IMAGES) else b"" for value in fields.values()]
-      shape: Any = (label is None, image[:3], *fields, *begins)
-    else:
-      shape = image[:3] if name else image[:4]
-    if (shape not in self._shapes or hashed in self._seen or self._resumed or len(text) > _MOST_PLAIN_BYTES or
-        not (text.isalnum() or _plain(text))):
-      self._add_alone(given.key(text), name, image, fields)
-      if len(self._shapes) < _MOST_SHAPES and "cls" not in fields and all(len(each) <= _MOST_PLAIN_NAME for each in fields):
-        self._shapes.add(shape)
-    else:
-      if fields or self._names:
-        self._add_to_batch(text, name, image, fields)
+    with self._lock:
+      name = b"" if label is None else (type(label) in _CACHED and self._labels.get(label)) or self._label(label)
+      hashed = hash(text)
+      if fields:
+        begins = [value[:3] if value.startswith(_IMAGES) else b"" for value in fields.values()]
+        shape: Any = (label is None, image[:3], *fields, *begins)
       else:
-        self._values += (text, name, image)
-        self._bytes += len(image)
-      if self._bytes >= _BATCH_BYTES or len(self._values) >= _BATCH_VALUES:
-        self._send()
-    self._seen.add(hashed)
-    self._added += 1
+        shape = image[:3] if name else image[:4]
+      if (shape not in self._shapes or hashed in self._seen or self._resumed or len(text) > _MOST_PLAIN_BYTES or
+          not (text.isalnum() or _plain(text))):
+        self._add_alone(given.key(text), name, image, fields)
+        if len(self._shapes) < _MOST_SHAPES and "cls" not in fields and all(len(each) <= _MOST_PLAIN_NAME for each in fields):
+          self._shapes.add(shape)
+      else:
+        if fields or self._names:
+          self._add_to_batch(text, name, image, fields)
+        else:
+          self._values += (text, name, image)
+          self._bytes += len(image)
+        if self._bytes >= _BATCH_BYTES or len(self._values) >= _BATCH_VALUES:
+          self._send()
+      self._seen.add(hashed)
+      self._added += 1
 
   def add_many(self, /, keys: Sequence[str | bytes], images: Sequence[Any], labels: Sequence[str | int | None] | None = None,
                **fields: Sequence[Any]) -> None:
@@ -207,16 +211,17 @@ class Writer:
       if len(column) != len(keys):
         raise OptionError(f"{name} has {len(column)} entries, and keys {len(keys)}")
     self._open_handle()
-    names: Sequence[Any] = [None] * len(keys) if labels is None else labels.tolist() if hasattr(labels, "tolist") else labels
-    if not (fields or self._required or self._resumed) and self._add_rows(keys, images, names):
-      return
-    # A table's columns are in order when they are iterated; an index of theirs may be a label.
-    for key, image, label, *values in zip(keys, images, names, *fields.values()):
-      try:
-        self.add(key, image, label, **dict(zip(fields, values)))
-      except (OptionError, ExistsError) as error:
-        self._refused.append((given.shown_key(key), error))
-    self._settle_all()
+    with self._lock:
+      names: Sequence[Any] = [None] * len(keys) if labels is None else labels.tolist() if hasattr(labels, "tolist") else labels
+      if not (fields or self._required or self._resumed) and self._add_rows(keys, images, names):
+        return
+      # A table's columns are in order when they are iterated; an index of theirs may be a label.
+      for key, image, label, *values in zip(keys, images, names, *fields.values()):
+        try:
+          self.add(key, image, label, **dict(zip(fields, values)))
+        except (OptionError, ExistsError) as error:
+          self._refused.append((given.shown_key(key), error))
+      self._settle_all()
 
   def _add_rows(self, keys: Sequence[Any], images: Sequence[Any], labels: Sequence[Any]) -> bool:
     """Batches of them, or nothing if one of them needs to be looked at. The library judges each."""
@@ -281,9 +286,12 @@ class Writer:
       given.quality(quality)
       if isinstance(image, (bytes, bytearray, memoryview)):
         raise OptionError(f"quality is of arrays, and the image of sample {given.shown(key)} is encoded already; no field has that name")
-    if isinstance(image, (str, dict, list, tuple, int, float)):
+    if not isinstance(image, (bytes, bytearray, memoryview)) and type(image).__module__.partition(".")[0] != "numpy":
+      more = "; numpy.asarray() makes an array of it" if hasattr(image, "__array__") or hasattr(image, "__array_interface__") else ""
       raise OptionError(f"image of sample {given.shown(key)} must be the bytes of an encoded image or an array, not "
-                        f"{type(image).__name__}")
+                        f"{type(image).__name__}{more}")
+    if self._stores_8_bits and str(getattr(image, "dtype", "uint8")).rpartition(".")[2] != "uint8":
+      raise OptionError(f"image of sample {given.shown(key)} must be of uint8, as this format stores pixels, not of {image.dtype}")
     if encode is None and hasattr(image, "dtype"):
       raise OptionError(f"image of sample {given.shown(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
     return encoded(image, f"image of sample {given.shown(key)}", encode, quality or self._quality)
@@ -352,12 +360,13 @@ class Writer:
     text = given.key(key)
     if not self._resumed and hash(text) not in self._seen:
       return False
-    self._settle()
-    try:
-      call(library.writer_has, self._open_handle(), text, len(text))
-    except NotFoundError:
-      return False
-    return True
+    with self._lock:
+      self._settle()
+      try:
+        call(library.writer_has, self._open_handle(), text, len(text))
+      except NotFoundError:
+        return False
+      return True
 
   def __len__(self) -> int:
     """The number of samples that this Writer has added."""
@@ -375,12 +384,13 @@ class Writer:
     ...   "a" in writer, "b" in writer
     (True, False)
     """
-    self._send()
-    self._settle()
-    self._unsafe = 0
-    self._flushing = Aside(call, library.writer_flush, self._open_handle())
-    self._settle()
-    self._raise_refused()
+    with self._lock:
+      self._send()
+      self._settle()
+      self._unsafe = 0
+      self._flushing = Aside(call, library.writer_flush, self._open_handle())
+      self._settle()
+      self._raise_refused()
 
   def finish(self, progress: Shown = None) -> Report:
     """Packs, proves and publishes what all workers wrote; the end of a `with` block does it for a Writer without others. Nothing

@@ -203,6 +203,9 @@ class OwnOperationTest(unittest.TestCase):
     def fail(_pixels, _identities):
       raise KeyError("mine")
 
+    def fresh(pixels, _identities):
+      return 255 - pixels
+
     with self.assertRaisesRegex(KeyError, "mine"):
       next(load(augment=shardpack.Augment().batch(fail)))
     for options in ({"dtype": "float32"}, {"views": 2}):
@@ -212,22 +215,25 @@ class OwnOperationTest(unittest.TestCase):
       load(augment=shardpack.Augment().batch(brand), device="cpu")
     with self.assertRaises(TypeError):
       shardpack.Augment().batch("brand")
+    with self.assertRaisesRegex(shardpack.OptionError, "what it returns would be lost"):
+      next(load(augment=shardpack.Augment().batch(fresh)))
+    with self.assertRaisesRegex(shardpack.OptionError, "a text does not hold the functions"):
+      load(augment=str(shardpack.Augment().batch(brand)))
     with self.assertRaises(shardpack.OptionError):
       shardpack.Augment().batch(lambda pixels, identities: None)  # its name is not a word
 
-
-  def test_an_interrupt_of_a_function_loses_no_batch(self):
+  def test_a_function_that_raises_loses_no_batch(self):
     """It comes again, with pixels that the function has not changed."""
     raised = []
     def once(pixels, identities):
       del identities
       pixels += 1
       if len(raised) < 2:
-        raised.append(1)
-        raise KeyboardInterrupt
+        raised.append((KeyboardInterrupt, KeyError)[len(raised)])
+        raise raised[-1]
     loader, expected = load(augment=shardpack.Augment().batch(once)), next(load())
-    for _ in range(2):
-      with self.assertRaises(KeyboardInterrupt):
+    for kind in (KeyboardInterrupt, KeyError):
+      with self.assertRaises(kind):
         next(loader)
       self.assertEqual((loader.epoch, loader.step), (0, 0))
     first, second = next(loader), next(loader)

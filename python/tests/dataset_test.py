@@ -450,6 +450,13 @@ class PickleTest(unittest.TestCase):
                            stdout=subprocess.PIPE, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}).stdout.decode()
     self.assertEqual(shown.split(), list(self.dataset.split("val").keys[2:5]))
 
+  def test_a_relative_path_stays_what_it_was(self):
+    self.addCleanup(os.chdir, os.getcwd())
+    os.chdir(WORK)
+    dataset = shardpack.Dataset("shards")
+    os.chdir("/")
+    self.assertEqual([sample.image for sample in dataset[:]], [sample.image for sample in self.dataset[:]])
+
   def test_a_missing_or_changed_dataset(self):
     moved = WORK / "moved"
     shutil.copytree(SHARDS, moved)

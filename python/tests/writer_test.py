@@ -1,5 +1,6 @@
 """Writers: what they pack is what was added, whatever the format, the number of processes and the kills."""
 
+import concurrent.futures
 import errno
 import functools
 import io
@@ -123,6 +124,24 @@ class WriterTest(unittest.TestCase):
     gray = numpy.asarray(PIL.Image.open(io.BytesIO(found["uint16-0"])))
     numpy.testing.assert_array_equal(gray, arrays["uint16-0"])
     numpy.testing.assert_array_equal(numpy.asarray(PIL.Image.open(io.BytesIO(found["bu2-1"]))), arrays[">u2-1"][:, :, 0])
+
+  def test_pixels_of_16_bits_are_not_made_8(self):
+    for options in ({"format": "npy"}, {"format": "hdf5", "layout": "decoded"}):
+      with shardpack.Writer(self.out, overwrite=True, **options) as writer:
+        with self.assertRaisesRegex(shardpack.OptionError, "image of sample a must be of uint8"):
+          writer.add("a", numpy.zeros((9, 7), numpy.uint16))
+        writer.add("a", pixels(1))
+
+  def test_threads_take_turns(self):
+    def add(n):
+      writer.add(f"{n:04}", image(n % 7), "cat", **[{}, {"txt": "a cat"}, {"json": {"n": n}}][n % 3])
+    for out in range(3):
+      with shardpack.Writer(f"{self.out}-{out}", missing_part="keep") as writer, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(999)))
+      found = held(f"{self.out}-{out}")
+      self.assertEqual(len(found), 999)
+      for key, (_, fields) in found.items():
+        self.assertEqual(set(fields), {"image", *(["txt"], ["json"])[int(key) % 3 - 1]} if int(key) % 3 else {"image"}, key)
 
   def test_wrong_arguments_are_named_and_change_nothing(self):
     with shardpack.Writer(self.out) as writer:

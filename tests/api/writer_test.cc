@@ -166,6 +166,29 @@ TEST_F(WriterTest, ManyAreAddedAtOnce) {
   EXPECT_FALSE(none.has(samples[1].key));
 }
 
+TEST_F(WriterTest, AFinishThatMakesNoDatasetKeepsTheSamples) {
+  {
+    Writer writer(At("out"), {.arguments = {"--dry-run"}});
+    writer.add("a", "cat", images_[0]);
+    Finish(writer);
+  }
+  EXPECT_FALSE(fs::exists(At("out/manifest.json")));
+  Writer again(At("out"));
+  EXPECT_TRUE(again.has("a"));
+  again.add("b", "dog", images_[1]);
+  Finish(again);
+  EXPECT_EQ(Dataset(At("out")).samples(), 2u);
+  EXPECT_FALSE(fs::exists(At("out.parts")));
+}
+
+TEST_F(WriterTest, ANegativeNumberIsNoLabel) {
+  Writer writer(At("out"));
+  std::string message;
+  EXPECT_EQ(CodeOf([&] { writer.add("a", "-1", images_[0]); }, &message), Code::kInvalid);
+  EXPECT_THAT(message, HasSubstr("the label -1 is negative"));
+  writer.add("a", "-1b", images_[0]);
+}
+
 TEST_F(WriterTest, WholeNumbersAreLabels) {
   Writer writer(At("out"));
   writer.add("a", "10", images_[0]);

@@ -185,7 +185,8 @@ TEST_F(WriterTest, AWorkerCannotComeBackBeforeTheJobHasEnded) {
 TEST_F(WriterTest, OnlyWhatWasPackedIsRemoved) {
   std::ofstream(At("program")) << "#!/bin/sh\n[ \"$1\" = --version ] && exec '"
                                << ::getenv("SHARDPACK_PACK") << "' --version\nwhile [ ! -e '"
-                               << At("go") << "' ]; do sleep 0.01; done\n";
+                               << At("go") << "' ]; do sleep 0.01; done\nexec '"
+                               << ::getenv("SHARDPACK_PACK") << "' \"$@\"\n";
   fs::permissions(At("program"), fs::perms::owner_all);
   ::setenv("SHARDPACK_PACK", At("program").c_str(), 1);
   Writer one(At("out"));
@@ -207,7 +208,7 @@ TEST_F(WriterTest, OnlyWhatWasPackedIsRemoved) {
   EXPECT_FALSE(fs::exists(At("out.parts/w00000-000000.tfrecord")));
   EXPECT_FALSE(fs::exists(At("out.parts/manifest.json")));
   next = Writer();
-  Writer again(At("out"), {.worker = 8, .workers = 9});
+  Writer again(At("out"), {.arguments = {"--overwrite"}, .worker = 8, .workers = 9});
   EXPECT_TRUE(again.has("b"));
   EXPECT_FALSE(again.has("a"));
 }
