@@ -169,15 +169,20 @@ std::string JoinCommand(const std::string& lists, const Head& head) {
 class SharedLister {
  public:
   SharedLister(const SharedListRequest& request, IoPool& pool, std::atomic<uint64_t>& listed,
-               const std::atomic<int>& stop)
-      : request_(request), pool_(pool), listed_(listed), stop_(stop) {}
+               const std::atomic<int>& stop, SharedListReport& report)
+      : request_(request), pool_(pool), listed_(listed), stop_(stop), report_(report) {}
 
-  absl::StatusOr<SharedListReport> List() {
+  absl::Status List() {
     ASSIGN_OR_RETURN(root_, OpenSourceFolder(request_.source));
     ASSIGN_OR_RETURN(witnesses_, FindWitnesses(root_));
-    if (witnesses_.empty()) return HoldsNothing("holds nothing");
+    if (witnesses_.empty()) {
+      return absl::FailedPreconditionError(
+          StrCat("source ", EscapeForTerminal(root_.path), " holds nothing; is its disk mounted?"));
+    }
     RETURN_IF_ERROR(Begin());
     ASSIGN_OR_RETURN(head_, FindHead());
+    report_.root = head_.root;
+    report_.parts = parts();
     RETURN_IF_ERROR(CheckWitnesses());
     WorkerOptions options{.join = true, .stale_seconds = request_.stale_seconds};
     ASSIGN_OR_RETURN(claims_, ShardClaims::Create(request_.lists, *stage_, options, parts()));
@@ -186,27 +191,27 @@ class SharedLister {
     lister_ = std::make_unique<FolderPartLister>(root_, request_.options, head_.division, pool_,
                                                  listed_, stop_);
     RETURN_IF_ERROR(ListParts());
-    RETURN_IF_ERROR(SyncDirectory(request_.lists));
-    return SharedListReport{head_.root, parts(), my_parts_, std::move(unread_)};
+    return SyncDirectory(request_.lists);
   }
 
  private:
   std::string PathOf(const std::string& name) const { return StrCat(request_.lists, "/", name); }
   size_t parts() const { return head_.division.parts.size(); }
 
-  absl::Status HoldsNothing(std::string_view what) const {
-    return absl::FailedPreconditionError(StrCat("source ", EscapeForTerminal(root_.path), " ",
-                                                std::string(what),
-                                                ", as where a disk is not mounted"));
-  }
-
   // What is read of a disk that is not there is not in a list.
   absl::Status CheckWitnesses() const {
-    ASSIGN_OR_RETURN(const bool any, AnyWitness(root_, head_.witnesses));
+    ASSIGN_OR_RETURN(bool any, AnyWitness(root_, head_.witnesses));
+    for (const FolderPart& part : head_.division.parts) {
+      if (any) break;
+      ASSIGN_OR_RETURN(any, AnyWitness(root_, part));
+    }
     if (any) return absl::OkStatus();
-    return HoldsNothing(StrCat("holds neither ", EscapeForTerminal(head_.witnesses[0]),
-                               " nor anything else that it held when ",
-                               EscapeForTerminal(request_.lists), " was begun"));
+    const std::string lists = EscapeForTerminal(request_.lists);
+    return absl::FailedPreconditionError(
+        StrCat("source ", EscapeForTerminal(root_.path), " holds nothing of what it held when ",
+               lists, " was begun, as ", EscapeForTerminal(head_.witnesses[0]),
+               "; is its disk mounted? If it holds something else now, remove ", lists,
+               " and list it again"));
   }
 
   absl::Status Begin() {
@@ -319,9 +324,9 @@ class SharedLister {
     RETURN_IF_ERROR(CheckWitnesses());
     RETURN_IF_ERROR(Publish(PartName(part), bytes));
     claims_->SetFinished(part, listed_ - before);
-    ++my_parts_;
+    ++report_.my_parts;
     for (UnreadFolder& each : unread)
-      unread_.push_back({std::move(each.path), each.reason, PathOf(PartName(part))});
+      report_.unread.push_back({std::move(each.path), each.reason, PathOf(PartName(part))});
     return true;
   }
 
@@ -334,8 +339,7 @@ class SharedLister {
   Head head_;
   std::unique_ptr<OwnedFolder> folder_;  // of the lists
   std::unique_ptr<FolderPartLister> lister_;
-  uint64_t my_parts_ = 0;
-  std::vector<SharedListReport::Unread> unread_;
+  SharedListReport& report_;
   std::unique_ptr<RunStage> stage_;
   std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first
 };
@@ -356,10 +360,10 @@ absl::StatusOr<bool> HoldsList(const std::string& lists) {
   return Exists(StrCat(lists, "/", kHead));
 }
 
-absl::StatusOr<SharedListReport> ListShared(const SharedListRequest& request, IoPool& pool,
-                                            std::atomic<uint64_t>& listed,
-                                            const std::atomic<int>& stop) {
-  return SharedLister(request, pool, listed, stop).List();
+absl::Status ListShared(const SharedListRequest& request, IoPool& pool,
+                        std::atomic<uint64_t>& listed, const std::atomic<int>& stop,
+                        SharedListReport& report) {
+  return SharedLister(request, pool, listed, stop, report).List();
 }
 
 absl::Status UseSharedList(const std::string& lists, PackRequest& request) {

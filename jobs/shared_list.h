@@ -1,7 +1,7 @@
 // ListShared: lists a folder together with other processes, each some of its parts, into a folder
 // of lists that all of them share. A plan is then made of it as of the source itself.
 //
-//   absl::StatusOr<SharedListReport> mine = ListShared(request, pool, listed, stop);   // each one
+//   absl::Status listed_all = ListShared(request, pool, listed, stop, report);   // each process
 //   RETURN_IF_ERROR(UseSharedList("lists", pack_request));      // pack plan --from lists
 //
 // Who lists which part is agreed like who builds which shard of a plan: by leases in `lists/.pack`
@@ -52,9 +52,10 @@ struct SharedListReport {
 // Whether a list was begun there.
 absl::StatusOr<bool> HoldsList(const std::string& lists);
 
-absl::StatusOr<SharedListReport> ListShared(const SharedListRequest& request, IoPool& pool,
-                                            std::atomic<uint64_t>& listed,
-                                            const std::atomic<int>& stop);
+// `report` has what this process did, also where that ends with an error.
+absl::Status ListShared(const SharedListRequest& request, IoPool& pool,
+                        std::atomic<uint64_t>& listed, const std::atomic<int>& stop,
+                        SharedListReport& report);
 
 // The request becomes one for the listed source, as it was listed.
 absl::Status UseSharedList(const std::string& lists, PackRequest& request);

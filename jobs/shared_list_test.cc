@@ -45,10 +45,11 @@ TEST(SharedListTest, NothingOfADiskThatGoesAwayIsListed) {
   const std::atomic<int> stop = 0;
   const auto getdents = FolderSyscallsForTesting().getdents;
   FolderSyscallsForTesting().getdents = ReadGoingDisk;
-  const absl::StatusOr<SharedListReport> report = ListShared(request, pool, listed, stop);
+  SharedListReport report;
+  const absl::Status failed = ListShared(request, pool, listed, stop, report);
   FolderSyscallsForTesting().getdents = getdents;
-  EXPECT_EQ(report.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(report.status().message()), HasSubstr("nor anything else that it held"));
+  EXPECT_EQ(failed.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("holds nothing of what it held when"));
   EXPECT_TRUE(std::filesystem::exists(request.lists + "/list.json"));
   for (const auto& entry : std::filesystem::directory_iterator(request.lists))
     EXPECT_FALSE(entry.path().filename().string().starts_with("part-")) << entry.path();

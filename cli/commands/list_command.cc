@@ -1,9 +1,10 @@
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
@@ -29,20 +30,18 @@ namespace {
 constexpr size_t kNamedUnread = 3;
 
 std::string Unread(const SharedListReport& report) {
-  const auto& unread = report.unread;
-  const bool one = unread.size() == 1;
-  std::string text = StrCat(Counted(unread.size(), "folder", "folders"), " could not be listed:");
-  for (size_t i = 0; i < std::min(unread.size(), kNamedUnread); ++i) {
-    StrAppend(&text, i == 0 ? " " : ", ", EscapeForTerminal(unread[i].path), " (",
-              std::string(SkipReasonName(unread[i].reason)), ")");
-  }
-  if (unread.size() > kNamedUnread) StrAppend(&text, ", ...");
+  std::vector<std::string> folders;
   std::set<std::string> parts;
-  for (const auto& each : unread) parts.insert(each.part);
-  StrAppend(&text, "; the list holds nothing of ", one ? "it" : "them", ". To list ",
-            one ? "it" : "them", " again, remove ", FirstFew(parts, kNamedUnread),
-            parts.size() > kNamedUnread ? " parts" : "",
-            ", and run this command again with --join");
+  for (const auto& each : report.unread) {
+    folders.push_back(StrCat(each.path, " (", std::string(SkipReasonName(each.reason)), ")"));
+    parts.insert(each.part);
+  }
+  const std::string them = folders.size() == 1 ? "it" : "them";
+  std::string text = StrCat(Counted(folders.size(), "folder", "folders"),
+                            " could not be listed: ", FirstFew(folders, kNamedUnread),
+                            "; the list holds nothing of ", them, ". To list ", them,
+                            " again, run this command again with --join, after\n  rm");
+  for (const std::string& part : parts) StrAppend(&text, " ", ShellQuoted(part));
   return text;
 }
 
@@ -77,32 +76,40 @@ ExitCode RunList(const CommandLine& line, Terminal& terminal) {
     view.done = listed;
     return view;
   });
-  const absl::StatusOr<SharedListReport> report = [&] {
+  SharedListReport report;
+  const absl::Status status = [&] {
     const StopNotice notice(terminal);
-    return ListShared(request, pool, listed, StopSignal());
+    return ListShared(request, pool, listed, StopSignal(), report);
   }();
   progress.End();
-  if (!report.ok()) {
-    const ExitCode code = Fail(report.status(), terminal);
+  if (!report.unread.empty()) terminal.Warn(Unread(report));
+  if (!status.ok()) {
+    const ExitCode code = Fail(status, terminal);
     if (HoldsList(flags.write_plan).value_or(false)) {
       SayHowToGoOn(code, "What was listed is kept.", line, terminal,
                    flags.worker.join ? FlagWords() : FlagWords{"--join"});
     }
     return code;
   }
-  if (!report->unread.empty()) terminal.Warn(Unread(*report));
   const double seconds = SecondsSince(begin);
-  terminal.Say(StrCat("listed    ", Counted(listed, "file", "files"), " in ", report->my_parts,
-                      " of ", report->parts, " parts, in ", FormatDuration(seconds),
+  terminal.Say(StrCat("listed    ", Counted(listed, "file", "files"), " in ", report.my_parts,
+                      " of ", report.parts, " parts, in ", FormatDuration(seconds),
                       "; all parts are listed"));
   terminal.Say(
       StrCat("next      ", TypedProgram(), " plan --from ", ShellQuoted(flags.write_plan)));
   if (!line.json) return ExitCode::kDone;
+  nlohmann::json unread = nlohmann::json::array();
+  for (const auto& each : report.unread) {
+    unread.push_back({{"path", PercentEscape(each.path)},
+                      {"reason", std::string(SkipReasonName(each.reason))},
+                      {"part", PercentEscape(each.part)}});
+  }
   Results results;
   const nlohmann::json json = {
-      {"schema", "shardpack.listed/1"}, {"root", PercentEscape(report->root)},
-      {"parts", report->parts},         {"my_parts", report->my_parts},
-      {"my_files", listed.load()},      {"seconds", seconds}};
+      {"schema", "shardpack.listed/1"}, {"root", PercentEscape(report.root)},
+      {"parts", report.parts},          {"my_parts", report.my_parts},
+      {"my_files", listed.load()},      {"seconds", seconds},
+      {"unread", std::move(unread)}};
   results.Write(json.dump() + "\n");
   return FinishResults(results, ExitCode::kDone, terminal);
 }

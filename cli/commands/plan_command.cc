@@ -96,19 +96,24 @@ std::string Text(const Plan& plan) {
 std::vector<std::string> UnreadFolders(const Listing& listing) {
   std::vector<std::string> warnings;
   const size_t count = listing.unread_folders.size();
+  if (count == 0) return warnings;
+  using Have = UnreadClasses::Have;
+  const UnreadClasses classes(listing);
   for (const UnreadFolder& folder : listing.unread_folders) {
     if (warnings.size() == kPlannedFolders) {
       warnings.push_back(StrCat("and ", count - kPlannedFolders, " more folders like it"));
       break;
     }
+    const Have have = classes.Of(folder);
     warnings.push_back(StrCat(EscapeForTerminal(folder.path),
                               folder.reason == SkipReason::kVanished
                                   ? ": the folder vanished while it was listed"
                                   : ": the folder cannot be listed (permission denied)",
                               "; its files are not in the plan",
-                              listing.classes.empty() ? ""
-                              : HasClassOf(listing, folder)
-                                  ? ", though others of its class are"
+                              listing.classes.empty()  ? ""
+                              : have == Have::kSamples ? ", though others of its class are"
+                              : have == Have::kNumber
+                                  ? ", and no other of its class, which keeps its number"
                                   : ", and the labels are numbered without it"));
   }
   return warnings;

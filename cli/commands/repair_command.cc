@@ -53,7 +53,9 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& out) {
     ASSIGN_OR_RETURN(const bool unfinished, Exists(out + "/.pack/plan"));
     return absl::DataLossError(StrCat(
         EscapeForTerminal(out), " has no manifest.json: ",
-        unfinished ? std::string("its build has not finished; run the same pack command again")
+        unfinished ? StrCat("its build has not finished; run the same pack command again, or, if "
+                            "workers built it,\n  ",
+                            TypedProgram(), " commit ", ShellQuoted(out))
                    : StrCat("without it nobody knows what the dataset was; restore the file from a "
                             "copy",
                             IndexAgain(out))));

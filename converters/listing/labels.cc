@@ -114,15 +114,38 @@ bool NaturalLess(std::string_view a, std::string_view b) {
   return whole_a < whole_b;  // "01" and "1": equal by value
 }
 
-bool HasClassOf(const Listing& listing, const UnreadFolder& folder) {
-  const auto is_class = [&](std::string_view name) {
-    return std::find(listing.classes.begin(), listing.classes.end(), name) != listing.classes.end();
-  };
-  int index = 0;
-  while (const auto name = Component(folder.path, index++)) {
-    if (is_class(*name)) return true;
+UnreadClasses::UnreadClasses(const Listing& listing) {
+  for (const std::string& name : listing.classes) has_samples_[name] = false;
+  std::vector<int32_t> label_of_folder(listing.folders.size(), -1);
+  auto skip = listing.skips.begin();
+  for (uint64_t row = 0; row < listing.rows(); ++row) {
+    if (skip != listing.skips.end() && skip->row == row) {
+      ++skip;
+    } else {
+      label_of_folder[listing.folder[row]] = listing.label[row];
+    }
   }
-  return false;
+  std::set<int> levels;  // at which each folder so far has the name of its class
+  bool any = false;
+  for (size_t i = 0; i < listing.folders.size(); ++i) {
+    const auto label = static_cast<size_t>(label_of_folder[i]);
+    if (label_of_folder[i] < 0 || label >= listing.classes.size()) continue;
+    has_samples_[listing.classes[label]] = true;
+    std::set<int> here;
+    for (int level = 0; const auto name = Component(listing.folders[i], level); ++level) {
+      if (*name == listing.classes[label] && (!any || levels.contains(level))) here.insert(level);
+    }
+    levels = std::move(here);
+    any = true;
+  }
+  if (!levels.empty()) component_ = *levels.begin();
+}
+
+UnreadClasses::Have UnreadClasses::Of(const UnreadFolder& folder) const {
+  const auto name = component_ < 0 ? std::nullopt : Component(folder.path, component_);
+  const auto found = name ? has_samples_.find(*name) : has_samples_.end();
+  if (found == has_samples_.end()) return Have::kNothing;
+  return found->second ? Have::kSamples : Have::kNumber;
 }
 
 absl::StatusOr<std::vector<std::string>> ParseClasses(std::string_view text,
@@ -134,7 +157,7 @@ absl::StatusOr<std::vector<std::string>> ParseClasses(std::string_view text,
         absl::StrCat(EscapeForTerminal(file_name), ":", line, ": ", std::string(why)));
   };
   text = WithoutByteOrderMark(text);
-  if (IsUtf16(text)) {
+  if (BeginsWithUtf16Mark(text)) {
     return fail(1, "the file is UTF-16; class names are taken as UTF-8");
   }
   size_t end_of_names = text.find_last_not_of("\r\n");

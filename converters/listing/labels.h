@@ -13,6 +13,8 @@
 #define SHARDPACK_CONVERTERS_LISTING_LABELS_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,9 +50,18 @@ std::vector<uint64_t> ImagesByFolder(const LabelOptions& options, const Listing&
 absl::Status AssignLabels(const LabelOptions& options, std::span<const std::string> empty_folders,
                           Listing& listing);
 
-// Whether the class of a folder that could not be listed is among the listing's all the same, since
-// others hold images of it.
-bool HasClassOf(const Listing& listing, const UnreadFolder& folder);
+// What a labelled listing has of the classes of folders that could not be listed.
+class UnreadClasses {
+ public:
+  enum class Have : uint8_t { kSamples, kNumber, kNothing };
+  explicit UnreadClasses(const Listing& listing);
+  // kNothing also for a folder above those that name classes.
+  Have Of(const UnreadFolder& folder) const;
+
+ private:
+  int component_ = -1;  // the level of the folders that name classes; -1: not known
+  std::map<std::string, bool, std::less<>> has_samples_;  // by class
+};
 
 // Parses a file with one class name per line; CRLF, a byte order mark and trailing empty lines are
 // allowed.

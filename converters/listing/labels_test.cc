@@ -106,6 +106,20 @@ TEST(LabelsTest, AnEmptyClassFolderIsWarnedAbout) {
   EXPECT_THAT(listing.warnings, ElementsAre(HasSubstr("emu")));
 }
 
+TEST(UnreadClassesTest, AreThoseOfTheLevelThatNamesClasses) {
+  using Have = UnreadClasses::Have;
+  Listing listing = MakeListing({"train/cat/1.jpg", "train/dog/2.jpg", "val/cat/3.jpg"});
+  ASSERT_TRUE(Assign(listing, {.component = 1, .classes = {"cat", "dog", "emu"}}).ok());
+  const UnreadClasses classes(listing);
+  EXPECT_EQ(classes.Of({"val/cat/closed"}), Have::kSamples);
+  EXPECT_EQ(classes.Of({"val/dog"}), Have::kSamples);
+  EXPECT_EQ(classes.Of({"val/emu"}), Have::kNumber);
+  EXPECT_EQ(classes.Of({"val/ant/cat"}), Have::kNothing);
+  EXPECT_EQ(classes.Of({"cat"}), Have::kNothing);
+  listing.skips.push_back({1, SkipReason::kEmpty, ""});
+  EXPECT_EQ(UnreadClasses(listing).Of({"val/dog"}), Have::kNumber);
+}
+
 TEST(ParseClassesTest, TakesLinesOfAnyMaking) {
   EXPECT_THAT(*ParseClasses("cat\ndog\n", "f"), ElementsAre("cat", "dog"));
   EXPECT_THAT(*ParseClasses("\xEF\xBB\xBF"

@@ -261,8 +261,13 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
     // Only shown: an error says nothing about the shards.
     const absl::StatusOr<WorkersState> workers =
         ReadWorkersState(path_, plan, WorkerOptions().stale_seconds, pool);
-    return Unfinished(path_, plan, states,
-                      workers.ok() ? workers->held : std::map<uint32_t, std::string>());
+    std::set<uint32_t> held;  // by those who are known to be at work
+    for (const auto& [shard, name] :
+         workers.ok() ? workers->held : std::map<uint32_t, std::string>()) {
+      const auto is_owner = [&](const OwnerState& owner) { return owner.name == name; };
+      if (std::any_of(workers->owners.begin(), workers->owners.end(), is_owner)) held.insert(shard);
+    }
+    return Unfinished(path_, plan, states, held);
   }
   finished_ = std::move(states.finished);
   // Inputs that were missing or not as planned may be available now: a worker may have had another

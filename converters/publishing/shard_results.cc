@@ -299,7 +299,7 @@ void AppendFailures(const std::string& dataset, const std::set<uint32_t>& missin
 }  // namespace
 
 absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states,
-                        const std::map<uint32_t, std::string>& held) {
+                        const std::set<uint32_t>& held) {
   const size_t shards = plan.shards().size();
   std::set<uint32_t> to_build;
   for (uint32_t n = 0; n < shards; ++n) to_build.insert(n);
@@ -314,13 +314,13 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
   if (!missing.empty())
     absl::StrAppend(&text, "\n  missing ", missing.size(), ": ", ShardList(missing, kNamedRanges));
   std::set<uint32_t> awaited;
-  for (const auto& [shard, owner] : held) {
+  for (const uint32_t shard : held) {
     if (missing.contains(shard)) awaited.insert(shard);
   }
   if (!awaited.empty()) {
-    absl::StrAppend(&text, "\n  held ", awaited.size(),
-                    " of them: ", ShardList(awaited, kNamedRanges),
-                    ", by workers that are at work (pack status ", ShellQuoted(dataset), ")");
+    absl::StrAppend(
+        &text, "\n  held ", awaited.size(), " of them: ", ShardList(awaited, kNamedRanges),
+        ", by workers that are at work (pack status ", ShellQuoted(dataset), " --wait)");
   }
   if (!states.damaged.empty()) {
     absl::StrAppend(&text, "\n  damaged ", states.damaged.size(), ":");
@@ -332,7 +332,12 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     if (named > kNamedShards) absl::StrAppend(&text, "; and ", named - kNamedShards, " more");
   }
   AppendFailures(dataset, missing, text);
-  absl::StrAppend(&text, HowToBuild(dataset, plan, damaged, missing));
+  std::set<uint32_t> free = missing;
+  for (const uint32_t shard : awaited) free.erase(shard);
+  absl::StrAppend(&text, free.empty() && damaged.empty()
+                             ? absl::StrCat("\nWhen they have ended:\n  ", TypedProgram(),
+                                            " commit ", ShellQuoted(dataset))
+                             : HowToBuild(dataset, plan, damaged, free));
   return states.damaged.empty() ? absl::AbortedError(text) : absl::DataLossError(text);
 }
 

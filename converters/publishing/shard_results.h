@@ -4,7 +4,7 @@
 //   absl::StatusOr<ShardStates> states =
 //       LookAtShards("OUT", plan, lines, wanted, ShardLook::kHash, pool);
 //   if (states->finished.size() < plan.shards().size())
-//     return Unfinished("OUT", plan, *states, workers->held);   // workers_state.h
+//     return Unfinished("OUT", plan, *states, held);
 //
 // Nothing is changed.
 //
@@ -85,7 +85,7 @@ std::string HowToBuild(const std::string& dataset, const Plan& plan,
 // Why nothing can be published, with the commands that build what is missing, and who holds some of
 // it now. DataLoss when shards are damaged, else Aborted.
 absl::Status Unfinished(const std::string& dataset, const Plan& plan, const ShardStates& states,
-                        const std::map<uint32_t, std::string>& held);
+                        const std::set<uint32_t>& held);
 
 }  // namespace shardpack
 

@@ -90,10 +90,12 @@ class Refusal {
   // What 100 % does.
   std::string WithoutFolders() const {
     const Listing& listing = plan_.listing();
-    const bool known =
-        listing.classes.empty() ||
-        std::all_of(listing.unread_folders.begin(), listing.unread_folders.end(),
-                    [&](const UnreadFolder& folder) { return HasClassOf(listing, folder); });
+    const UnreadClasses classes(listing);
+    const bool known = listing.classes.empty() ||
+                       std::all_of(listing.unread_folders.begin(), listing.unread_folders.end(),
+                                   [&](const UnreadFolder& folder) {
+                                     return classes.Of(folder) != UnreadClasses::Have::kNothing;
+                                   });
     return absl::StrCat("go on without these inputs and folders",
                         known ? ""
                               : ": a class that has no other folder is then missing, and the "

@@ -62,8 +62,10 @@ absl::Status CheckNothingUnfinished(const std::string& out) {
   const std::vector<std::string> unfinished = entries.Unfinished();
   if (unfinished.empty()) return absl::OkStatus();
   return Conflict(
-      out, absl::StrCat("holds ", unfinished.front(),
-                        " of a build that has not finished; run the same pack command again"));
+      out,
+      absl::StrCat("holds ", unfinished.front(),
+                   " of a build that has not finished; run the same pack command again, or pack "
+                   "commit if workers built it"));
 }
 
 absl::StatusOr<RepairFolder> RepairFolder::Open(const std::string& out, bool fsync) {

@@ -53,6 +53,7 @@ class Walker {
         pool_(pool),
         listed_(listed),
         calls_(FolderSyscallsForTesting()),
+        above_(into.above),
         folders_(into.folders),
         lost_folders_(into.lost) {}
 
@@ -451,7 +452,7 @@ class Walker {
   std::atomic<uint64_t>& listed_;
   const FolderSyscalls& calls_;
 
-  std::map<std::string, WalkedFolder> above_;
+  std::map<std::string, WalkedFolder>& above_;
   Worklist worklist_;
   std::mutex mutex_;  // guards the next three
   std::deque<WalkedFolder>& folders_;

@@ -23,6 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 class FolderPartsTest : public ::testing::Test {
  protected:
@@ -88,6 +89,18 @@ TEST_F(FolderPartsTest, AFolderInPlaceOfALinkIsListedOnce) {
   std::filesystem::create_symlink("wolf", scratch_.File("dog"));
   // The part of that name says that the folder turned into a link.
   EXPECT_THAT(Joined(division), ElementsAre("dog", "cat/1.jpg", "wolf/2.jpg"));
+}
+
+TEST_F(FolderPartsTest, NamesFoldersThatCouldNotBeListed) {
+  for (const char* path : {"cat/1.jpg", "dog/old/2.jpg"}) Write(path);
+  const FolderDivision division = {.parts = {{""}, {"cat", "dog/old"}}, .mark = {}};
+  for (const char* path : {"cat", "dog/old"}) std::filesystem::remove_all(scratch_.File(path));
+  std::vector<UnreadFolder> unread;
+  const SourceFolder folder = root();
+  const FolderPartLister lister(folder, options_, division, pool_, listed_, stop_);
+  ASSERT_TRUE(lister.List(1, &unread).ok());
+  EXPECT_THAT(unread, UnorderedElementsAre(UnreadFolder{"cat", SkipReason::kVanished},
+                                           UnreadFolder{"dog/old", SkipReason::kVanished}));
 }
 
 TEST_F(FolderPartsTest, PartsHaveABound) {

@@ -79,6 +79,7 @@ struct LostFolder {
 
 struct WalkedFolders {
   std::deque<WalkedFolder> folders;
+  std::map<std::string, WalkedFolder> above;  // what the folders of a part lie in; not read
   std::vector<LostFolder> lost;
   std::vector<std::string> unmatched;  // a line for each glob that has matched nothing
 };

@@ -185,7 +185,7 @@ class ListTest(cluster.ClusterTest):
   def test_a_source_that_is_not_mounted(self):
     (self.folder / "empty").mkdir()
     for words in ((), ("--join",)):
-      self.assertIn("empty holds nothing, as where a disk is not mounted", self.pack("list", "empty", "--write", "lists", *words, expect=5).stderr)
+      self.assertIn("empty holds nothing; is its disk mounted?", self.pack("list", "empty", "--write", "lists", *words, expect=5).stderr)
       self.assertFalse((self.folder / "lists").exists())
     want = self.listing("src")
     self.lists()
@@ -193,9 +193,9 @@ class ListTest(cluster.ClusterTest):
       (self.folder / f"lists/part-00000{number}").unlink()
     (self.folder / "src").rename(self.folder / "mounted")
     (self.folder / "src").mkdir()
-    self.assertIn("src holds nothing, as where", self.lists("--join", expect=5).stderr)
+    self.assertIn("src holds nothing; is its disk", self.lists("--join", expect=5).stderr)
     self.write("src/README", b"This disk is not mounted.")
-    self.assertRegex(self.lists("--join", expect=5).stderr, "src holds neither (cat|dog) nor anything else that it held when lists was begun, as where")
+    self.assertRegex(self.lists("--join", expect=5).stderr, r"src holds nothing of what it held when lists was begun, as (cat|dog); is its disk mounted\?")
     self.assertEqual([], list((self.folder / "lists").glob("part-*")))
     shutil.rmtree(self.folder / "src")
     (self.folder / "mounted").rename(self.folder / "src")
@@ -215,8 +215,8 @@ class ListTest(cluster.ClusterTest):
     for number in range(3):
       (self.folder / f"src/cat/closed{number}").mkdir(mode=0)
     said = self.lists("--join", unprivileged=True).stderr
-    self.assertRegex(said, r"warning: 4 folders could not be listed: .* \((permission|vanished)\), .*, \.\.\.; the list holds nothing of them")
-    self.assertIn("remove lists/part-000001, lists/part-000002, and run this command again with --join", said)
+    self.assertRegex(said, r"warning: 4 folders could not be listed: .* \((permission|vanished)\), .* and 1 more; the list holds nothing of them")
+    self.assertIn("run this command again with --join, after\n  rm lists/part-000001 lists/part-000002\n", said)
     # Another folder of its class is in the list, or none.
     said = self.pack("plan", "--from", "lists", unprivileged=True).stderr
     self.assertIn("cat/closed0: the folder cannot be listed (permission denied); its files are not in the plan, though others of its class are", said)

@@ -26,7 +26,7 @@ class OverwriteTest(cluster.ClusterTest):
     refused = self.overwrite(5)
     self.assertIn("is being built by the worker", refused)
     self.assertFalse((self.folder / "out.pack-new").exists())
-    self.assertRegex(self.commit(expect=7), r"missing \d: .*\n  held \d of them: \d.*, by workers that are at work \(pack status out\)\n")
+    self.assertRegex(self.commit(expect=7), r"missing \d: .*\n  held \d of them: \d.*, by workers that are at work \(pack status out --wait\)\n")
     live.send_signal(signal.SIGCONT)
     self.ends(live)
     self.assertRegex(self.pack("validate", "out", expect=4).stdout, r"`\S*pack commit out` if workers have built all shards")
