@@ -212,10 +212,11 @@ void WarnUnreadLabels(const CopiesReport& report, Terminal& terminal) {
       static_cast<uint64_t>(std::count_if(report.exact.begin(), report.exact.end(), unread));
   for (const NearGroup& near : report.near.groups) groups += unread(near.group) ? 1 : 0;
   if (groups == 0) return;
-  terminal.Warn(StrCat(Counted(groups, "group has", "groups have"),
-                       " samples without a label that differ in the text of cls, which this does "
-                       "not read: label conflicts are not looked for there, and --write-list lists "
-                       "all of their samples"));
+  terminal.Warn(
+      StrCat(Counted(groups, "group has", "groups have"),
+             " samples whose label is a text in cls, which this does not read, beside "
+             "other texts or labels: whether they conflict is not known, and --write-list "
+             "lists all of their samples"));
 }
 
 // A distance that links what is not alike makes one group of nearly everything.
@@ -227,8 +228,8 @@ void WarnLargeGroup(const CopiesReport& report, Terminal& terminal) {
   if (largest < kSmall || largest * 10 < report.rows.size()) return;
   terminal.Warn(StrCat("one group of images that look alike has ", FormatCount(largest), " of ",
                        FormatCount(report.rows.size()),
-                       " samples: chains of neighbours link images that are not alike; look at "
-                       "it, or give a smaller --distance, before you use a list of these keys"));
+                       " samples: chains of neighbours may link images that are not alike; look "
+                       "at it, or give a smaller --distance, before you use a list of these keys"));
 }
 
 void WarnUnread(const UnreadSamples& unread, const char* what, Terminal& terminal) {

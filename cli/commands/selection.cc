@@ -42,7 +42,7 @@ absl::StatusOr<Dataset> OpenShown(std::span<const std::string> paths, bool same_
 }
 
 absl::StatusOr<Dataset> OpenShownDamaged(std::span<const std::string> paths, Terminal& terminal,
-                                         std::vector<std::string>& damage) {
+                                         std::vector<DamagedFile>& damage) {
   absl::StatusOr<Dataset> dataset = OpenShown(paths, /*same_labels=*/false, terminal);
   if (!absl::IsDataLoss(dataset.status()) || paths.size() != 1) return dataset;
   absl::StatusOr<Dataset> damaged = Dataset::OpenDamaged(paths[0], damage);
@@ -67,7 +67,7 @@ absl::StatusOr<Dataset> OpenCompared(std::span<const std::string> paths, Termina
   ASSIGN_OR_RETURN(const Dataset dataset, OpenShownDamaged(paths, terminal, found.files));
   ASSIGN_OR_RETURN(Dataset left, ShardsWithIndex(dataset, found));
   const std::string name = EscapeForTerminal(paths[0]);
-  WarnDamage(found.files,
+  WarnDamage(Reasons(found.files),
              StrCat(name,
                     " is damaged; what the indexes say of these files is compared, as far as "
                     "these can be read:"),
@@ -77,7 +77,7 @@ absl::StatusOr<Dataset> OpenCompared(std::span<const std::string> paths, Termina
                     " is damaged; not compared are the samples of these indexes (pack repair "
                     "rebuilds what is missing):"),
              terminal);
-  const auto add = [](std::vector<std::string>& from, std::vector<std::string>& to) {
+  const auto add = [](const auto& from, auto& to) {
     to.insert(to.end(), from.begin(), from.end());
   };
   add(found.files, damage.files);

@@ -39,7 +39,7 @@ absl::StatusOr<Dataset> OpenShown(std::span<const std::string> paths, bool same_
 
 // The same of a dataset whose files are missing or have another size, too: `damage` names them.
 absl::StatusOr<Dataset> OpenShownDamaged(std::span<const std::string> paths, Terminal& terminal,
-                                         std::vector<std::string>& damage);
+                                         std::vector<DamagedFile>& damage);
 
 // Warns of what is damaged, the first messages below `head`, if there are any.
 void WarnDamage(const std::vector<std::string>& messages, const std::string& head,

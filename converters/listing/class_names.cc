@@ -1,6 +1,5 @@
 #include "converters/listing/class_names.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>
@@ -22,27 +21,30 @@ std::string Composed(std::string name) {
   return name;
 }
 
-std::string Plain(const std::string& name) {
-  std::string plain = Composed(name);
-  absl::AsciiStrToLower(&plain);
-  absl::StripAsciiWhitespace(&plain);
-  return plain;
+// `composed` in lower case, without blanks around it.
+std::string Plain(std::string composed) {
+  absl::AsciiStrToLower(&composed);
+  absl::StripAsciiWhitespace(&composed);
+  return composed;
 }
 
 }  // namespace
 
 std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes) {
+  std::map<std::string, size_t> composed;  // how many names have this form
+  for (const std::string& name : classes) ++composed[Composed(name)];
   std::map<std::string, std::vector<std::string>> alike;
-  for (const std::string& name : classes)
-    alike[Plain(name)].push_back(absl::StrCat("\"", name, "\""));
   std::vector<std::string> groups, forms;
+  for (const std::string& name : classes) {
+    const auto found = composed.find(Composed(name));
+    if (found == composed.end()) continue;  // another form of one before
+    const std::string quoted = absl::StrCat("\"", found->first, "\"");
+    if (found->second > 1) forms.push_back(quoted);
+    alike[Plain(found->first)].push_back(quoted);
+    composed.erase(found);
+  }
   for (const auto& [plain, names] : alike) {
-    if (names.size() < 2) continue;
-    const std::string first = Composed(names[0]);
-    const bool same = std::all_of(names.begin(), names.end(),
-                                  [&](const std::string& name) { return Composed(name) == first; });
-    if (same) forms.push_back(first);
-    if (!same) groups.push_back(absl::StrJoin(names, " and "));
+    if (names.size() > 1) groups.push_back(absl::StrJoin(names, " and "));
   }
   std::vector<std::string> lines;
   if (!forms.empty()) {
@@ -70,9 +72,11 @@ std::vector<std::string> DoubtfulClassNames(std::span<const std::string> classes
 }
 
 std::string AlikeClass(std::span<const std::string> classes, const std::string& name) {
-  const std::string plain = Plain(name);
+  const std::string composed = Composed(name), plain = Plain(composed);
   for (const std::string& each : classes) {
-    if (Plain(each) == plain) return absl::StrCat(" (there is \"", EscapeForTerminal(each), "\")");
+    const std::string other = Composed(each);
+    if (other == composed) return " (there is one of another Unicode form that looks the same)";
+    if (Plain(other) == plain) return absl::StrCat(" (there is \"", EscapeForTerminal(each), "\")");
   }
   return "";
 }

@@ -32,7 +32,11 @@ TEST(ClassNamesTest, UnicodeForms) {
               ElementsAre(AllOf(HasSubstr("Unicode form"), HasSubstr("\"" + composed + "\";"))));
   EXPECT_THAT(DoubtfulClassNames(Names{composed, "C" + decomposed.substr(1)}),
               ElementsAre(HasSubstr("differ in case or blanks alone")));
-  EXPECT_THAT(AlikeClass(Names{composed}, decomposed), HasSubstr("there is"));
+  EXPECT_THAT(DoubtfulClassNames(Names{composed, decomposed, "C" + composed.substr(1)}),
+              ElementsAre(AllOf(HasSubstr("Unicode form"), HasSubstr("\"" + composed + "\";")),
+                          HasSubstr("alone: \"" + composed + "\" and \"C" + composed.substr(1))));
+  EXPECT_THAT(AlikeClass(Names{composed}, decomposed), HasSubstr("another Unicode form"));
+  EXPECT_THAT(AlikeClass(Names{composed}, "C" + composed.substr(1)), HasSubstr("there is \""));
 }
 
 TEST(ClassNamesTest, NoValue) {

@@ -2,20 +2,12 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <string_view>
+
+#include "formats/io/escape.h"
 
 namespace shardpack {
-namespace {
-
-bool IsAscii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<signed char>(c) >= 0; });
-}
-
-}  // namespace
 
 void MakeComposed(std::string& text) {
   if (IsAscii(text)) return;

@@ -16,6 +16,7 @@ TEST(KeyList, IsReadAsItWasWritten) {
   EXPECT_EQ(list->keys, keys);
   EXPECT_EQ(list->dataset, "xxh3:12");
   EXPECT_EQ(list->file, "keys.txt");
+  EXPECT_EQ(list->written, keys.size());
 }
 
 TEST(KeyList, OfAnEditor) {
@@ -32,6 +33,15 @@ TEST(KeyList, OfAnEditorThatWritesAByteOrderMark) {
   EXPECT_FALSE(ParseKeyList(mark, "keys.txt").ok());
 }
 
+TEST(KeyList, OfAnEditorThatWritesUtf16) {
+  const absl::Status failed = ParseKeyList(
+                                  "\xFF\xFE"
+                                  "a",
+                                  "keys.txt")
+                                  .status();
+  EXPECT_EQ(failed.message(), "keys.txt is UTF-16; keys are taken as UTF-8");
+}
+
 TEST(KeyList, OfADatasetWithoutCopies) {
   const absl::StatusOr<KeyList> list = ParseKeyList(KeyListText("xxh3:12", {}), "keys.txt");
   ASSERT_TRUE(list.ok()) << list.status();
@@ -40,7 +50,9 @@ TEST(KeyList, OfADatasetWithoutCopies) {
 }
 
 TEST(KeyList, WithoutAKeyOrWithWhatIsNone) {
-  for (const std::string& text : {std::string(), std::string("\n\n"), std::string("# mine\n")}) {
+  const std::string cut = std::string(kKeyListMark) + "# of the dataset xxh3:12\n";
+  for (const std::string& text :
+       {std::string(), std::string("\n\n"), std::string("# mine\n"), cut, cut + "# keys: 3\n"}) {
     const absl::Status failed = ParseKeyList(text, "keys.txt").status();
     EXPECT_EQ(failed.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(failed.message(), "keys.txt has no key: there is nothing to leave out");

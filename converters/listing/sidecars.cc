@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::string_view kAnswer =
     "; --missing-part skip leaves such samples out, keep packs them without it, drop writes the "
-    "part "
-    "for none";
+    "part for none";
 
 // The part for a message. The image of a sample has another name than its file: one that is a jpg
 // itself can lack the part jpg.
@@ -310,6 +309,8 @@ absl::Status SettleMissingParts(MissingPart missing, Listing& listing) {
     return absl::OkStatus();
   }
   if (missing == MissingPart::kDrop) DropIncomplete(listing);
+  std::vector<std::string> parts;
+  for (const ListedField& field : listing.fields) parts.push_back(WhatIsMissing(field.name));
   std::vector<Skip> found;
   auto skip = listing.skips.begin();
   for (uint64_t row = 0; fields > 0 && missing != MissingPart::kDrop && row < listing.rows();
@@ -321,7 +322,7 @@ absl::Status SettleMissingParts(MissingPart missing, Listing& listing) {
     const auto begin = listing.field_bytes.begin() + static_cast<ptrdiff_t>(row * fields);
     const auto gap = std::find(begin, begin + static_cast<ptrdiff_t>(fields), kNoPart);
     if (gap == begin + static_cast<ptrdiff_t>(fields)) continue;
-    const std::string part = WhatIsMissing(listing.fields[static_cast<size_t>(gap - begin)].name);
+    const std::string& part = parts[static_cast<size_t>(gap - begin)];
     if (missing == MissingPart::kError) {
       return absl::InvalidArgumentError(absl::StrCat(EscapeForTerminal(listing.Path(row)),
                                                      " lacks its part ", EscapeForTerminal(part),

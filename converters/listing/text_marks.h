@@ -1,6 +1,6 @@
 // The marks that editors put at the beginning of a text, in lists that users write.
 //
-//   if (IsUtf16(text)) return Refused();
+//   if (BeginsWithUtf16Mark(text)) return Refused();
 //   text = WithoutByteOrderMark(text);
 //
 // Lifetime: what is returned is a part of the text.
@@ -19,7 +19,7 @@ inline std::string_view WithoutByteOrderMark(std::string_view text) {
 }
 
 // Whether it begins with the mark of UTF-16, in either order.
-inline bool IsUtf16(std::string_view text) {
+inline bool BeginsWithUtf16Mark(std::string_view text) {
   return text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF");
 }
 

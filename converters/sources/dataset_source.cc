@@ -124,6 +124,24 @@ class Collector {
     return texts_.MakeClasses(options_.classes, options_.missing, listing);
   }
 
+  // Rows of their own, so that they count as inputs. After the rows of all records.
+  void AddLostSamples() {
+    for (const LostSample& sample : dataset_.lost_samples()) {
+      const DatasetShard& shard = dataset_.shards()[sample.shard];
+      listing.skips.push_back({listing.rows(), SkipReason::kTruncated, sample.why});
+      AddPath("", shard.name, shard.records);
+      listing.bytes.push_back(0);
+      listing.field_bytes.resize(listing.field_bytes.size() + listing.fields.size());
+      listing.label.push_back(static_cast<int32_t>(kNoLabel));
+      listing.keys.append(sample.key);
+      listing.key_ends.push_back(listing.keys.size());
+      const auto split = std::find(listing.splits.begin(), listing.splits.end(), shard.split);
+      listing.split.push_back(static_cast<uint16_t>(
+          split == listing.splits.end() ? 0 : split - listing.splits.begin()));
+      listing.places.resize(listing.places.size() + 1 + listing.fields.size());  // never loaded
+    }
+  }
+
   // Steps that need all records.
   absl::Status Finish() {
     listing.mtime_ns.assign(listing.rows(), 0);  // content is checked by hash
@@ -298,8 +316,14 @@ absl::Status LeaveOut(const KeyList& list, const Dataset& dataset, Listing& list
   const std::string file = absl::StrCat("--exclude-keys ", EscapeForTerminal(list.file));
   if (list.keys.empty())
     listing.warnings.push_back(absl::StrCat(file, " has no key: nothing is left out"));
+  if (list.written.value_or(0) > list.keys.size()) {
+    listing.warnings.push_back(absl::StrCat(file, " has ", list.keys.size(), " of the ",
+                                            *list.written,
+                                            " keys that pack dups wrote: the others stay"));
+  }
   if (const std::string lost = ClassesWithout(kept, listing); !lost.empty()) {
-    listing.warnings.push_back(absl::StrCat(file, " leaves out every sample of the classes ", lost,
+    listing.warnings.push_back(absl::StrCat(file, " leaves out every sample of the class",
+                                            lost.find(", ") == lost.npos ? " " : "es ", lost,
                                             "; the other classes keep their numbers"));
   }
   listing.left_out += listing.rows() - kept.size();
@@ -383,6 +407,7 @@ absl::StatusOr<Listing> DatasetSource::List() {
   if (!places.empty()) Reorder(places, collector.listing);
   if (options_.exclude) RETURN_IF_ERROR(LeaveOut(*options_.exclude, dataset_, collector.listing));
   if (collector.listing.places.empty()) NotePlaces(collector.listing);
+  collector.AddLostSamples();
   RETURN_IF_ERROR(collector.Finish());
   std::vector<std::string>& warnings = collector.listing.warnings;
   warnings.insert(warnings.end(), options_.warnings.begin(), options_.warnings.end());

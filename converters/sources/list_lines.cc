@@ -80,7 +80,7 @@ class ListParser {
       : options_(options), file_name_(file_name), on_row_(on_row) {}
 
   absl::Status Parse(std::string_view text) {
-    if (IsUtf16(text)) {
+    if (BeginsWithUtf16Mark(text)) {
       return BadLine(file_name_, 1, "the file is UTF-16; lists are taken as UTF-8", "");
     }
     text = WithoutByteOrderMark(text);

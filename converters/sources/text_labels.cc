@@ -14,19 +14,18 @@
 #include "converters/listing/find_skip.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
+#include "readers/dataset/foreign_shard.h"
 
 namespace shardpack {
 namespace {
 
-// A value with this name was meant to be the label, but is not a number.
-constexpr std::string_view kLabelField = "cls";
 constexpr size_t kMaxShownLabelBytes = 64;
 constexpr size_t kMaxClassNameBytes = 255;
 
 void DropLabelField(Listing& listing) {
   std::vector<bool> drop(listing.fields.size());
   for (size_t f = 0; f < listing.fields.size(); ++f)
-    drop[f] = listing.fields[f].name == kLabelField;
+    drop[f] = listing.fields[f].name == kLabelTextField;
   DropFields(drop, listing);
 }
 
@@ -99,7 +98,7 @@ class Numbering {
 }  // namespace
 
 void TextLabels::CountShard(const ShardIndex& index, uint32_t shard, uint64_t first_row) {
-  const std::optional<size_t> field = index.FindField(kLabelField);
+  const std::optional<size_t> field = index.FindField(kLabelTextField);
   for (uint64_t record = 0; record < index.records(); ++record) {
     const bool labelled = index.label(record) != kNoLabel;
     labelled_ += labelled ? 1 : 0;
@@ -122,8 +121,8 @@ absl::StatusOr<std::string> TextLabels::Read(const Text& text) const {
 
 std::string TextLabels::Name(const ShardIndex& index, const Text& text) const {
   const std::string key(index.key(text.at.record));
-  return key.empty() ? absl::StrCat("its .", std::string(kLabelField))
-                     : absl::StrCat("the .", std::string(kLabelField), " of ", key);
+  return key.empty() ? absl::StrCat("its .", std::string(kLabelTextField))
+                     : absl::StrCat("the .", std::string(kLabelTextField), " of ", key);
 }
 
 absl::StatusOr<std::string> TextLabels::WhyNoLabel(const Text& text) const {

@@ -36,6 +36,21 @@ size_t Utf8SequenceLength(std::string_view text) {
   return length;
 }
 
+bool IsAscii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+bool IsUtf8(std::string_view text) {
+  if (IsAscii(text)) return true;
+  while (!text.empty()) {
+    const size_t length = Utf8SequenceLength(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 size_t HarmfulLength(std::string_view text) {
   if (text.empty()) return 0;
   const size_t length = Utf8SequenceLength(text);

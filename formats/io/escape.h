@@ -21,6 +21,8 @@ namespace shardpack {
 // The length of the well-formed UTF-8 sequence at the start of `text` (RFC 3629); 0 if there is
 // none.
 size_t Utf8SequenceLength(std::string_view text);
+bool IsUtf8(std::string_view text);
+bool IsAscii(std::string_view text);
 
 // How many bytes at the start of `text` must not go to a terminal unescaped: a control character
 // (C0, DEL, C1), a mark that changes the direction of text or ends its line, or a byte that is not

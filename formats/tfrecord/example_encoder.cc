@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/escape.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/escape.h"
 
 namespace shardpack {
 namespace {

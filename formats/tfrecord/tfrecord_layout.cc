@@ -122,15 +122,4 @@ std::string_view KindName(FeatureKind kind) {
   return kNames[static_cast<size_t>(kind)];
 }
 
-bool IsUtf8(std::string_view text) {
-  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
-  if (std::all_of(text.begin(), text.end(), is_ascii)) return true;
-  while (!text.empty()) {
-    const size_t length = Utf8SequenceLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 }  // namespace shardpack

@@ -87,9 +87,6 @@ std::string_view FeatureColorspaceName(const ImageInfo& image);
 
 std::string_view KindName(FeatureKind kind);  // "bytes_list"
 
-// True if `text` is UTF-8 (RFC 3629). Protobuf refuses to parse map keys that are not.
-bool IsUtf8(std::string_view text);
-
 }  // namespace shardpack
 
 #endif  // SHARDPACK_FORMATS_TFRECORD_TFRECORD_LAYOUT_H_

@@ -59,7 +59,7 @@ class SampleWalk {
     ScannedField field;
   };
 
-  // Members that belong to no sample.
+  // Members that belong to no sample, or, hidden in a folder, to one of the folder's name.
   struct Outside {
     uint64_t members = 0, first_offset = 0;
     std::string first_name;
@@ -75,10 +75,12 @@ class SampleWalk {
     const bool begins = !open_ || BeginsSample(member);
     const std::optional<MemberName> name =
         checker_.OnMember(member, number_ + (open_ && begins ? 1 : 0));
-    if (!name) {
-      CountOutside(member);
-      return absl::OkStatus();
+    if (member.type == kTarRegular && IsHiddenName(member.name)) {
+      CountHidden(member);
+    } else if (member.type == kTarRegular && !name) {
+      without_extension_.Add(member);
     }
+    if (!name) return absl::OkStatus();
     if (begins) {
       EndSample();
       BeginSample(*name);
@@ -226,12 +228,7 @@ class SampleWalk {
 
   // Of hidden members, those that would be parts of samples under a name without the dot: other
   // tools leave .DS_Store, ._a.jpg and __x__ on purpose.
-  void CountOutside(const TarMember& member) {
-    if (member.type != kTarRegular) return;
-    if (!IsHiddenName(member.name)) {
-      without_extension_.Add(member);
-      return;
-    }
+  void CountHidden(const TarMember& member) {
     if (IsMetaName(member.name)) return;
     const std::string_view name = member.name.substr(member.name.rfind('/') + 1).substr(1);
     if (!name.starts_with('_') && SplitMemberName(name)) hidden_.Add(member);

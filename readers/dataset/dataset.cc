@@ -118,6 +118,7 @@ struct Dataset::State {
   uint64_t records = 0;
   std::optional<ShardFiles> files;
   std::vector<std::string> left_out, warnings;
+  std::vector<LostSample> lost;
   // For a split and joined datasets: the dataset and shard whose index is used. Otherwise empty.
   struct Origin {
     std::shared_ptr<const State> dataset;
@@ -126,6 +127,14 @@ struct Dataset::State {
   std::vector<Origin> origins;
   mutable std::deque<IndexSlot> indexes;
 
+  // Before the shard that they are of.
+  void AddLostOf(const State& other, uint32_t shard) {
+    for (LostSample sample : other.lost) {
+      if (sample.shard != shard) continue;
+      sample.shard = static_cast<uint32_t>(shards.size());
+      lost.push_back(std::move(sample));
+    }
+  }
   void AddShard(DatasetShard shard) {
     shard.first_id = records;
     first_ids.push_back(records);
@@ -185,12 +194,12 @@ absl::StatusOr<Dataset> Dataset::Open(const std::string& path,
 }
 
 absl::StatusOr<Dataset> Dataset::OpenDamaged(const std::string& path,
-                                             std::vector<std::string>& damage) {
+                                             std::vector<DamagedFile>& damage) {
   return OpenManifest(path, &damage);
 }
 
 absl::StatusOr<Dataset> Dataset::OpenManifest(const std::string& path,
-                                              std::vector<std::string>* damage) {
+                                              std::vector<DamagedFile>* damage) {
   absl::Status failed;
   for (int attempt = 0; attempt < kOpenAttempts; ++attempt) {
     auto state = std::make_shared<State>();
@@ -199,16 +208,18 @@ absl::StatusOr<Dataset> Dataset::OpenManifest(const std::string& path,
     if (::stat(file.c_str(), &state->manifest_file) != 0) return IoStatus("stat", file, errno);
     ASSIGN_OR_RETURN(state->manifest, Manifest::Read(path));
     state->root = state->where = path;
-    std::vector<std::string> found;
+    std::vector<DamagedFile> found;
     for (const ManifestShard& shard : state->manifest.shards) {
       if (!failed.ok() && !absl::IsDataLoss(failed)) break;
-      const std::string data = PathInDataset(path, state->manifest.DataFileOf(shard));
-      for (const auto& [name, bytes] :
-           {std::pair(data, shard.bytes),
-            std::pair(absl::StrCat(path, "/", shard.index.name), shard.index.bytes)}) {
-        absl::Status size = CheckSize(name, bytes);
+      const std::string data_name = state->manifest.DataFileOf(shard);
+      const std::string data = PathInDataset(path, data_name);
+      for (const auto& [name, file, bytes] :
+           {std::tuple(data_name, data, shard.bytes),
+            std::tuple(shard.index.name, absl::StrCat(path, "/", shard.index.name),
+                       shard.index.bytes)}) {
+        absl::Status size = CheckSize(file, bytes);
         if (size.ok()) continue;
-        found.emplace_back(size.message());
+        found.push_back({name, std::string(size.message())});
         // What could not be looked at is not known to be damaged, however damaged others are.
         if (failed.ok() || !absl::IsDataLoss(size)) failed = std::move(size);
       }
@@ -261,7 +272,7 @@ absl::Status Dataset::State::CheckNotReplaced() const {
       absl::FailedPreconditionError(absl::StrCat(
           EscapeForTerminal(root),
           there ? " is being replaced by another process, or was while it was read; open it again"
-                : " is being removed by another process, or was while it was read")),
+                : " was removed or renamed while it was open")),
       {.path = root});
 }
 
@@ -302,6 +313,10 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
       return warning.kind == SpecOf(FindingId::kWdsLabelNotInteger).name;
     });
     warnings.Add(shard.warnings);
+    for (LostSample& sample : shard.lost) {
+      sample.shard = static_cast<uint32_t>(i);
+      state->lost.push_back(std::move(sample));
+    }
     state->AddShard({row.name, row.split, shard.data_path, row.bytes, row.records});
     state->Adopt(std::move(shard.index));
   }
@@ -322,6 +337,7 @@ Digest Dataset::identity() const {
 }
 std::span<const std::string> Dataset::left_out() const { return state_->left_out; }
 std::span<const std::string> Dataset::warnings() const { return state_->warnings; }
+std::span<const LostSample> Dataset::lost_samples() const { return state_->lost; }
 const Manifest* Dataset::manifest() const {
   return state_->has_manifest && selection_ == nullptr ? &state_->manifest : nullptr;
 }
@@ -392,6 +408,7 @@ std::shared_ptr<Dataset::State> Dataset::StateOf(std::span<const uint32_t> shard
   part->left_out = state_->left_out;
   part->warnings = state_->warnings;
   for (const uint32_t shard : shards) {
+    part->AddLostOf(*state_, shard);
     part->manifest.shards.push_back(state_->manifest.shards[shard]);
     part->AddShardOf(state_, shard);
   }
@@ -424,6 +441,7 @@ absl::StatusOr<Dataset> Dataset::Join(std::span<const Dataset> parts) {
                        FirstClassDifference(parts[0].classes(), "", part.classes(), "")));
     }
     for (uint32_t s = 0; s < state->shards.size(); ++s) {
+      joined->AddLostOf(*state, s);
       manifest.shards.push_back(state->manifest.shards[s]);
       joined->AddShardOf(state, s);
       // Shards of different datasets often have the same names.

@@ -37,6 +37,7 @@
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "readers/dataset/shard_warnings.h"
 
 namespace shardpack {
 
@@ -77,6 +78,11 @@ struct ForeignLabels {
   std::vector<std::string> splits;   // one per shard; empty if the shards have none
 };
 
+struct DamagedFile {
+  std::string name;  // as the manifest has it
+  std::string why;   // one sentence, with the path
+};
+
 class Dataset {
  public:
   // Opens a folder with a manifest, or one foreign shard in the first of the `foreign` formats that
@@ -85,9 +91,9 @@ class Dataset {
   static absl::StatusOr<Dataset> Open(const std::string& path,
                                       std::span<const Format* const> foreign = {});
   // The same for a folder with a manifest, however many of its shards and indexes are missing or
-  // have another size: these are named in `damage`, a sentence each, and reading them fails.
+  // have another size: these are named in `damage`, and reading them fails.
   static absl::StatusOr<Dataset> OpenDamaged(const std::string& path,
-                                             std::vector<std::string>& damage);
+                                             std::vector<DamagedFile>& damage);
   // Only these shards, ascending, and their samples, numbered from 0, as what is left of a damaged
   // dataset; the identity stays that of the whole. OutOfRange; InvalidArgument of a selection.
   absl::StatusOr<Dataset> WithShards(std::span<const uint32_t> shards) const;
@@ -125,6 +131,9 @@ class Dataset {
   // that are not integers or data after the end. Of many of one kind the first ones, with the
   // number of the others at the end. Parts of a dataset have those of the whole.
   std::span<const std::string> warnings() const;
+  // Samples that foreign shards hold in part: the last one of an archive that was cut off. They
+  // have no id. Shards with an index have none: whoever made the index was warned.
+  std::span<const LostSample> lost_samples() const;
   // nullptr for foreign shards, joined datasets and selections.
   const Manifest* manifest() const;
 
@@ -165,7 +174,7 @@ class Dataset {
   explicit Dataset(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
   static absl::StatusOr<Dataset> OpenManifest(const std::string& path,
-                                              std::vector<std::string>* damage);
+                                              std::vector<DamagedFile>* damage);
   Dataset Unselected() const { return Dataset(state_); }
   uint64_t UnselectedId(uint64_t id) const {
     return selection_ == nullptr ? id : selection_->ids[id];

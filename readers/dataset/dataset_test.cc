@@ -338,7 +338,7 @@ TEST_F(DatasetTest, DatasetsOfOtherClassesAreNotJoined) {
 }
 
 TEST_F(DatasetTest, IsOpenedInSpiteOfFilesThatAreGone) {
-  std::vector<std::string> damage;
+  std::vector<DamagedFile> damage;
   ASSERT_TRUE(Dataset::OpenDamaged(folder_, damage).ok());
   EXPECT_TRUE(damage.empty());
   const std::string missing = Path(manifest_.shards[0].name), cut = Path(manifest_.shards[1].name);
@@ -350,9 +350,9 @@ TEST_F(DatasetTest, IsOpenedInSpiteOfFilesThatAreGone) {
   const absl::StatusOr<Dataset> dataset = Dataset::OpenDamaged(folder_, damage);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   ASSERT_EQ(damage.size(), 3u);
-  EXPECT_THAT(damage[0], AllOf(HasSubstr(missing), HasSubstr("is missing")));
-  EXPECT_THAT(damage[1], AllOf(HasSubstr(cut), HasSubstr("bytes, the manifest says")));
-  EXPECT_THAT(damage[2], HasSubstr(manifest_.shards[2].index.name));
+  EXPECT_THAT(damage[0].why, AllOf(HasSubstr(missing), HasSubstr("is missing")));
+  EXPECT_THAT(damage[1].why, AllOf(HasSubstr(cut), HasSubstr("bytes, the manifest says")));
+  EXPECT_THAT(damage[2].why, HasSubstr(manifest_.shards[2].index.name));
   EXPECT_EQ(dataset->size(), 21u);
   EXPECT_TRUE(dataset->index(0).ok());
   EXPECT_FALSE(dataset->index(2).ok());
@@ -401,7 +401,7 @@ TEST_F(DatasetTest, AFileThatCannotBeLookedAtIsNoDamage) {
   WriteTestFile(Path("manifest.json"), manifest.ToJson());
   (void)RemoveFile(Path(manifest.shards[0].name));
   ASSERT_EQ(::chmod(closed.c_str(), 0), 0);
-  std::vector<std::string> damage;
+  std::vector<DamagedFile> damage;
   WithoutPrivileges([&] {
     const absl::Status failed = Dataset::OpenDamaged(folder_, damage).status();
     EXPECT_TRUE(absl::IsPermissionDenied(failed)) << failed;
@@ -452,7 +452,7 @@ TEST_F(DatasetTest, SaysThatItWasReplaced) {
   EXPECT_TRUE(Dataset::Open(folder_)->Read(0).ok());
   (void)RemoveTree(folder_ + "-old");
   (void)RemoveFile(Path("manifest.json"));
-  EXPECT_THAT(std::string(dataset.Read(0).status().message()), HasSubstr("is being removed"));
+  EXPECT_THAT(std::string(dataset.Read(0).status().message()), HasSubstr("was removed or renamed"));
 }
 
 TEST_F(DatasetTest, TheSameManifestInAnotherFileIsNoReplacement) {

@@ -22,7 +22,6 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kKeptImageBytes = 16 << 20;
-constexpr std::string_view kLabelField = "cls", kLabelFieldFormat = "webdataset";
 constexpr size_t kMaxLeftOut = 100;  // names kept: enough for a warning
 constexpr size_t kMaxFieldNames = 1000;
 
@@ -41,6 +40,9 @@ class FirstOfEach : public FindingSink {
       if (!error_) error_ = WithoutSeverity(finding);
       return;
     }
+    // The record that it names has not been reported.
+    if (finding.id == FindingId::kTarNoEnd && finding.record)
+      lost_.push_back({.key = finding.key, .why = WithoutSeverity(finding)});
     // A finding about one record often means that it is lost; one with a detail is a case of its
     // own.
     const std::string kind =
@@ -63,6 +65,7 @@ class FirstOfEach : public FindingSink {
     }
     return warnings;
   }
+  std::vector<LostSample> TakeLost() { return std::move(lost_); }
 
  private:
   struct Kind {
@@ -71,6 +74,7 @@ class FirstOfEach : public FindingSink {
   };
   std::optional<std::string> error_;
   std::vector<Kind> warnings_;
+  std::vector<LostSample> lost_;
 };
 
 class IndexRows : public RecordSink {
@@ -129,7 +133,7 @@ class IndexRows : public RecordSink {
   // Counts a member that should be the label but is not; with a label, it would not be a field.
   void CountLabel(const ScannedRecord& record) {
     for (const ScannedField& field : record.fields) {
-      if (field.name != kLabelField) continue;
+      if (field.name != kLabelTextField) continue;
       if (no_integers_++ > 0) continue;
       first_record_ = records_;
       first_offset_ = field.offset;
@@ -188,7 +192,7 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
   std::vector<ShardWarning> warnings = findings.Warnings();
   std::optional<ShardWarning> labels = rows.LabelWarning(path);
   // In another format, a field of this name is not meant as a label.
-  if (labels && format.name == kLabelFieldFormat) warnings.push_back(*std::move(labels));
+  if (labels && format.name == kLabelTextFormat) warnings.push_back(*std::move(labels));
   if (rows.background > 0)
     warnings.push_back(BackgroundWarning(path, rows.background, index.records()));
   return ForeignShard{.format = &format,
@@ -198,6 +202,7 @@ absl::StatusOr<ForeignShard> ScanWith(const Format& format, const std::string& p
                       .index = std::move(index),
                       .left_out = {rows.left_out.begin(), rows.left_out.end()},
                       .warnings = std::move(warnings),
+                      .lost = findings.TakeLost(),
                       .label_base = rows.label_base,
                       .background = rows.background};
 }

@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,9 @@
 
 namespace shardpack {
 
+// Where WebDataset has labels, also those that are not numbers.
+inline constexpr std::string_view kLabelTextField = "cls", kLabelTextFormat = "webdataset";
+
 struct ForeignShard {
   const Format* format = nullptr;
   std::string data_path;  // differs from the given path if a shard of this format is a folder
@@ -35,7 +39,8 @@ struct ForeignShard {
   ShardIndex index;
   std::vector<std::string> left_out;  // names of values that are not in any field of the index
   std::vector<ShardWarning>
-      warnings;  // odd but readable; one of each kind, with the number of others
+      warnings;                  // odd but readable; one of each kind, with the number of others
+  std::vector<LostSample> lost;  // each is also in a warning
   // The amount subtracted from the shard's labels so that they count from 0; nullopt if no sample
   // has one.
   std::optional<int64_t> label_base;

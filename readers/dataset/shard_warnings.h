@@ -10,12 +10,20 @@
 #define SHARDPACK_READERS_DATASET_SHARD_WARNINGS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace shardpack {
+
+// A sample of which the shard holds only a part, so that it has no record.
+struct LostSample {
+  uint32_t shard = 0;  // of the dataset
+  std::string key;
+  std::string why;  // one sentence, with the place
+};
 
 struct ShardWarning {
   std::string kind;  // equal for warnings that other shards may cause in the same way

@@ -1,6 +1,7 @@
 """`pack diff`."""
 
 import json
+import os
 import shutil
 
 import command
@@ -112,7 +113,13 @@ class DiffTest(command.PackTest):
                         for i, label in enumerate((0, 1, 2, 10) * 2)])
     done = self.pack("diff", "one", "x.tar", "--check")
     self.assertIn("no sample differs; 8 are the same", done.stdout)
-    self.assertNotIn("names of classes", done.stdout)
+    self.assertIn("they are numbers, which the other's labels are taken for", done.stdout)
+    # The labels of a shard alone are numbers of classes, whatever their names.
+    shard = next(name for name in sorted(os.listdir(self.folder / "one")) if name.endswith(".tar"))
+    (self.folder / "alone.tar").write_bytes((self.folder / "one" / shard).read_bytes())
+    done = self.pack("diff", "one", "alone.tar", "--check")
+    self.assertIn("no sample differs; 8 are the same", done.stdout)
+    self.assertIn("labels are compared as numbers", done.stdout)
     # Where one is a name, the lines say what was compared.
     (self.folder / "src/2").rename(self.folder / "src/02")
     self.pack("src", "-o", "two")
@@ -120,6 +127,17 @@ class DiffTest(command.PackTest):
     self.assertIn("labels are compared as numbers", text)
     self.assertIn("L 10/3  3 -> 10", text)
     self.assertNotIn("L 10/3  10 -> 10", text)
+    diff = self.diff("two", "x.tar", "--by", "hash")
+    self.assertTrue(diff["labels_by_number"])
+    self.assertIn((3, 10), [(each["was"]["label"], each["now"]["label"]) for each in diff["changes"]])
+
+  def test_renamed_copies_in_two_classes_without_names(self):
+    for path in ("src/cat/a.jpg", "src/dog/b.jpg"):
+      self.write(path, jpeg(0))
+    self.pack("src", "-o", "one")
+    images = [("p", str(self.folder / "src/cat/a.jpg"), 1), ("q", str(self.folder / "src/dog/b.jpg"), 0)]
+    foreign_shards.tar(["tar"], str(self.folder / "x.tar"), images)
+    self.assertIn("renamed 2; 0 are the same", self.pack("diff", "one", "x.tar").stdout)
 
   def test_splits_and_fields(self):
     self.source()

@@ -16,9 +16,10 @@ class DupsTest(command.PackTest):
     return json.loads(self.pack("dups", *words, "--json", **options).stdout)
 
   def keys(self):
-    mark, dataset, *keys = (self.folder / "keys.txt").read_text().splitlines()
+    mark, dataset, count, *keys = (self.folder / "keys.txt").read_text().splitlines()
     self.assertTrue(mark.startswith("# pack dups"))
     self.assertTrue(dataset.startswith("# of the dataset xxh3:"))
+    self.assertEqual(f"# keys: {len(keys)}", count)
     return keys
 
   def test_exact_copies_within_and_across(self):
@@ -91,7 +92,7 @@ class DupsTest(command.PackTest):
     self.foreign("x.tar", ("a", jpeg(0), {"cls": b"cat"}), ("b", jpeg(0), {"cls": b"dog"}), ("c", jpeg(1), {"cls": b"dog"}))
     done = self.pack("dups", "x.tar", "--write-list", "keys.txt")
     self.assertIn("copies, labels not read", done.stdout)
-    self.assertIn("1 group has samples without a label that differ in the text of cls, which this does not read", done.stderr)
+    self.assertIn("1 group has samples whose label is a text in cls, which this does not read", done.stderr)
     self.assertEqual(["a", "b"], self.list_of("keys.txt"))
     self.assertEqual([True], [group["unread_labels"] for group in self.dups("x.tar")["exact"]])
     # Nothing is lost where the texts are one.
@@ -375,7 +376,7 @@ class ExcludeKeysTest(command.PackTest):
     for keys, lost in ((dogs[1:], False), (dogs, True)):
       self.write("keys.txt", "\n".join(keys).encode())
       done = self.pack("convert", "out", "-o", f"new-{lost}", "--exclude-keys", "keys.txt")
-      self.assertEqual(lost, "keys.txt leaves out every sample of the classes dog;" in done.stderr, done.stderr)
+      self.assertEqual(lost, "keys.txt leaves out every sample of the class dog;" in done.stderr, done.stderr)
 
   def test_names_with_control_characters(self):
     self.write("src/new\nline/a.jpg", jpeg(1))

@@ -100,12 +100,25 @@ class ForeignLossesTest(command.PackTest):
   def test_a_rare_warning_is_not_hidden_by_others(self):
     self.write("cut.tar", tar(pairs(0, 2)) + tar(pairs(2, 2)) + tar(pairs(4, 2)) + tar(pairs(6, 4)[:-1], ends=False))
     self.write("names.tar", b"".join(tar(pairs(i, 1)) for i in range(4)) + tar([(f"image_{i}", jpeg(i)) for i in range(50)]))
-    for words in (("convert",), ("index",)):
-      done = self.pack(*words, "cut.tar", "-o", f"{words[0]}-cut")
+    for expect, *words in ((3, "convert", "--max-skip", "10%"), (0, "index")):
+      done = self.pack(*words, "cut.tar", "-o", f"{words[0]}-cut", expect=expect)
       self.assertRegex(done.stderr, r"trailing-data cut.tar .*; 2 more like this")
       self.assertRegex(done.stderr, r"tar-no-end cut.tar record 9 key s009 .*the last sample may lack members and is left out")
-      done = self.pack(*words, "names.tar", "-o", f"{words[0]}-names")
+      done = self.pack(words[0], "names.tar", "-o", f"{words[0]}-names")
       self.assertRegex(done.stderr, r"wds-no-extension names.tar .*50 members, the first one here")
+
+  def test_the_sample_at_the_cut_counts_as_skipped(self):
+    self.write("whole.tar", tar(pairs(0, 2)))
+    self.write("cut.tar", tar(pairs(2, 4)[:-1], ends=False))
+    both = ("cut.tar", "whole.tar")
+    for words in (("--strict",), ()):
+      done = self.pack("convert", *both, "-o", "refused", *words, expect=4)
+      self.assertIn("s005", done.stderr)
+    self.pack("convert", *both, "-o", "out", "--max-skip", "20%", expect=3)
+    counts = self.manifest()["counts"]
+    self.assertEqual((6, 5, 1), tuple(counts[name] for name in ("seen", "packed", "skipped")))
+    self.assertEqual({"cut.tar/000000003": "truncated"}, self.skips("out"))
+    self.assertIn("record 3 key s005", (self.folder / "out/skipped.jsonl").read_text())
 
   def test_a_second_image_of_the_images_name(self):
     self.write("c.tar", tar([("0.img", jpeg(1)), ("0.image", jpeg(2)), ("0.cls", b"0")]))
@@ -145,8 +158,8 @@ class ForeignLossesTest(command.PackTest):
     self.assertNotIn("left out", done.stderr)
     self.assertEqual(3, len(self.rows("more")))  # it has all that the others have
     self.write("cut.tar", tar(pairs(0, 3)[:-1], ends=False))
-    for words in (("convert", "cut.tar", "-o", "cut"), ("index", "cut.tar", "-o", "in-place")):
-      done = self.pack(*words)
+    for expect, *words in ((4, "convert", "cut.tar", "-o", "cut"), (0, "index", "cut.tar", "-o", "in-place")):
+      done = self.pack(*words, expect=expect)
       self.assertRegex(done.stderr, r"tar-no-end cut.tar record 2 key s002 .*the last sample may lack members and is left out")
 
   def test_members_of_no_sample_are_counted(self):
@@ -160,6 +173,8 @@ class ForeignLossesTest(command.PackTest):
     self.write("c.tar", tar(pairs(0, 2) + hidden + [("._s000.jpg", b"x"), (".DS_Store", b"x"), ("__meta__/a.json", b"{}")]))
     for words in (("convert", "c.tar", "-o", "out"), ("index", "c.tar", "-o", "in-place"), ("stats", "c.tar")):
       self.assertRegex(self.pack(*words).stderr, r"wds-hidden-name c.tar at offset \d+: .*4 members, the first one here: \.s005\.jpg")
+    self.write("folder.tar", tar([(f"cat/{name}", data) for name, data in pairs(0, 2) + hidden]))
+    self.assertRegex(self.pack("stats", "folder.tar").stderr, r"4 members, the first one here: cat/\.s005\.jpg")
     self.write("none.tar", tar(hidden))
     self.assertIn("4 members, the first one here", self.pack("stats", "none.tar").stderr)
     self.write("usual.tar", tar(pairs(0, 2) + [("._s000.jpg", b"x"), (".DS_Store", b"x"), ("__meta__/a.json", b"{}")]))
@@ -167,8 +182,8 @@ class ForeignLossesTest(command.PackTest):
 
   def test_a_second_image_that_others_have(self):
     self.write("c.tar", tar([("a.jpg", jpeg(1)), ("a.png", jpeg(2)), ("b.jpeg", jpeg(3)), ("b.jpg", jpeg(4))]))
-    done = self.pack("convert", "c.tar", "-o", "out", "--missing-part", "error", expect=None)
-    self.assertRegex(done.stderr, r"lacks its part (jpg|png), a second image; --missing-part")
+    done = self.pack("convert", "c.tar", "-o", "out", "--missing-part", "error", expect=2)
+    self.assertRegex(done.stderr, r"lacks its part jpg, a second image; --missing-part")
 
   def make_arrays(self, path):
     subprocess.run(["/usr/bin/python3", "-c", MAKE_ARRAYS, str(self.folder / path)], check=True)

@@ -196,15 +196,15 @@ class StatsTest(command.PackTest):
   def test_copies_without_a_label(self):
     self.foreign("x.tar", *({f"{i}.jpg": jpeg(0)} for i in range(2)))
     notes = self.stats("x.tar")["notes"]
-    self.assertEqual(["1 image is in one split more than once, without a label that is known"], [note["text"] for note in notes])
+    self.assertEqual(["1 image is in one split more than once, not all with a label that is known"], [note["text"] for note in notes])
     self.assertEqual(["copies-without-label"], [note["id"] for note in notes])
 
   def test_no_image_at_all(self):
     self.foreign("x.tar", *({f"{i}.v0.jpg": jpeg(i), f"{i}.cls": b"1"} for i in range(2)))
     notes = {note["id"]: note["text"] for note in self.stats("x.tar", "--check", expect=8)["notes"]}
-    self.assertEqual("none of 2 samples have an image; a key ends at the first dot of a name, so that v0.jpg is a field", notes["no-image"])
+    self.assertEqual("none of 2 samples has an image; a key ends at the first dot of a name, so that v0.jpg is a field", notes["no-image"])
     self.foreign("y.tar", {"0.txt": b"words"})
-    self.assertIn("none of 1 sample has an image", [note["text"] for note in self.stats("y.tar")["notes"]])
+    self.assertIn("the only sample has no image", [note["text"] for note in self.stats("y.tar")["notes"]])
 
   def test_quietly_notes_alone(self):
     self.source(count=8)

@@ -160,7 +160,7 @@ TEST_F(ContactSheetTest, SamplesInFilesThatAreGoneComeLast) {
   const std::string cut = folder_ + "/" + manifest.shards[1].name;
   const std::string bytes = testing::ReadTestFile(cut);
   testing::WriteTestFile(cut, bytes.substr(0, bytes.size() - 10));
-  std::vector<std::string> damage;
+  std::vector<DamagedFile> damage;
   const Dataset damaged = *Dataset::OpenDamaged(folder_, damage);
   ASSERT_EQ(damage.size(), 2u);
   const SampleRows rows({&damaged, 1});

@@ -163,7 +163,7 @@ absl::Status WriteJson(const CopiesReport& report,
                {"samples", report.rows.size()},
                {"unread", ToObject(report.unread)},
                {"damaged", report.damage.any()},
-               {"damaged_files", PercentEscapeAll(report.damage.files)},
+               {"damaged_files", PercentEscapeAll(Reasons(report.damage.files))},
                {"not_looked_at", PercentEscapeAll(report.damage.not_looked_at)},
                {"hash", report.with_near ? json("phash 64") : json()}};
   if (report.with_near) {

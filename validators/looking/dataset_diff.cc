@@ -41,6 +41,11 @@ std::optional<std::vector<int64_t>> NumbersOfNames(std::span<const std::string> 
   return numbers;
 }
 
+int64_t NumberOf(const std::vector<int64_t>& numbers, int64_t label) {
+  return static_cast<uint64_t>(label) < numbers.size() ? numbers[static_cast<size_t>(label)]
+                                                       : label;
+}
+
 // A shard, and where its index has the fields of the datasets.
 struct OpenShard {
   const ShardIndex* index = nullptr;
@@ -67,24 +72,23 @@ class Comparison {
   const Dataset& was() const { return diff_.rows.datasets()[0]; }
   const Dataset& now() const { return diff_.rows.datasets()[1]; }
   absl::Status OpenShards();
-  void CompareClasses();
+  absl::Status CompareClasses();
   void CompareOptions();
   void CompareSplitNames();
-  int64_t NumberOf(size_t side, int64_t label) const;
-  bool SameClass(int64_t was, int64_t now) const;
+  absl::StatusOr<bool> AgreeByName(const std::array<std::vector<int64_t>, 2>& numbers) const;
+  int64_t ClassOf(size_t side, int64_t label) const;
   void Compare(const std::vector<SamplePair>& pairs);
   void ComparePair(const SamplePair& pair, Part& part) const;
   void LeaveOutUnknown(SamplePairs& found);
+  std::array<std::vector<uint64_t>, 2> AllRows() const;
   absl::Status PairAll();
 
   DatasetDiff& diff_;
   const DiffOptions& options_;
   std::array<std::vector<OpenShard>, 2> shards_;
   std::vector<std::string> field_names_;  // [0] is the image
-  // Of the side whose names are numbers, where the other has only numbers.
-  std::array<std::vector<int64_t>, 2> number_of_class_;
-  std::vector<int64_t> class_now_;  // the label now of each label that was; -1: none
-  bool by_number_ = false;          // labels are compared as numbers
+  // What the labels of a side are compared as; where it is empty, as they are.
+  std::array<std::vector<int64_t>, 2> numbers_;
   bool with_splits_ = true;
   std::vector<FieldCount> field_counts_;
 };
@@ -116,21 +120,51 @@ absl::Status Comparison::OpenShards() {
   return absl::OkStatus();
 }
 
-void Comparison::CompareClasses() {
+// A side has no names, and those of the other are numbers. Labels without names may be these, as in
+// shards of other tools, or numbers of the classes, as in a shard that pack wrote.
+absl::StatusOr<bool> Comparison::AgreeByName(
+    const std::array<std::vector<int64_t>, 2>& numbers) const {
+  std::array<std::vector<uint64_t>, 2> rows = AllRows();
+  ASSIGN_OR_RETURN(const SamplePairs equal,
+                   PairSamples(diff_.rows, std::move(rows[0]), std::move(rows[1]), Identity::kImage,
+                               [](size_t, int64_t) { return 0; }));
+  uint64_t by_name = 0, by_number = 0;
+  for (const SamplePair& pair : equal.pairs) {
+    std::array<int64_t, 2> labels, names;
+    for (size_t side = 0; side < 2; ++side) {
+      const SampleLocation at = diff_.rows.Locate(side == 0 ? pair.was : pair.now);
+      labels[side] = shards_[side][at.shard].index->label(at.record);
+      names[side] = NumberOf(numbers[side], labels[side]);
+    }
+    if (labels[0] < 0 || labels[1] < 0) continue;
+    by_name += names[0] == names[1] ? 1 : 0;
+    by_number += labels[0] == labels[1] ? 1 : 0;
+  }
+  return by_name >= by_number;
+}
+
+absl::Status Comparison::CompareClasses() {
   const std::span<const std::string> old_names = was().classes(), new_names = now().classes();
-  by_number_ = old_names.empty() || new_names.empty();
-  if (old_names.empty() != new_names.empty()) {
-    const std::optional<std::vector<int64_t>> numbers =
+  if (old_names.empty() && new_names.empty()) return absl::OkStatus();
+  if (old_names.empty() || new_names.empty()) {
+    const std::string only_one = "names of classes, which only one of both has: ";
+    std::array<std::vector<int64_t>, 2> numbers;
+    std::optional<std::vector<int64_t>> names =
         NumbersOfNames(old_names.empty() ? new_names : old_names);
-    if (numbers) {
-      number_of_class_[old_names.empty() ? 1 : 0] = *numbers;
-      return;
+    if (names) {
+      numbers[old_names.empty() ? 1 : 0] = *std::move(names);
+      ASSIGN_OR_RETURN(const bool by_name, AgreeByName(numbers));
+      if (by_name) {
+        numbers_ = std::move(numbers);
+        diff_.not_compared.push_back(
+            absl::StrCat(only_one, "they are numbers, which the other's labels are taken for"));
+        return absl::OkStatus();
+      }
     }
     diff_.labels_by_number = true;
-    diff_.not_compared.push_back(
-        "names of classes, which only one of both has: labels are compared as numbers");
+    diff_.not_compared.push_back(absl::StrCat(only_one, "labels are compared as numbers"));
+    return absl::OkStatus();
   }
-  if (by_number_) return;
   absl::flat_hash_map<absl::string_view, int64_t> numbers;
   for (size_t n = 0; n < new_names.size(); ++n)
     numbers.emplace(View(new_names[n]), static_cast<int64_t>(n));
@@ -138,7 +172,8 @@ void Comparison::CompareClasses() {
   for (size_t n = 0; n < old_names.size(); ++n) {
     const auto found = numbers.find(View(old_names[n]));
     const int64_t now = found == numbers.end() ? -1 : found->second;
-    class_now_.push_back(now);
+    // A class that is no longer there has a number that no label has.
+    numbers_[0].push_back(now >= 0 ? now : -2 - static_cast<int64_t>(n));
     if (now >= 0) kept[static_cast<size_t>(now)] = true;
     if (now != static_cast<int64_t>(n))
       diff_.classes.push_back({old_names[n], static_cast<int64_t>(n), now});
@@ -146,6 +181,7 @@ void Comparison::CompareClasses() {
   for (size_t n = 0; n < new_names.size(); ++n) {
     if (!kept[n]) diff_.classes.push_back({new_names[n], -1, static_cast<int64_t>(n)});
   }
+  return absl::OkStatus();
 }
 
 void Comparison::CompareOptions() {
@@ -176,17 +212,8 @@ void Comparison::CompareSplitNames() {
     diff_.not_compared.push_back("splits, which only one of both has");
 }
 
-int64_t Comparison::NumberOf(size_t side, int64_t label) const {
-  const std::vector<int64_t>& numbers = number_of_class_[side];
-  return static_cast<uint64_t>(label) < numbers.size() ? numbers[static_cast<size_t>(label)]
-                                                       : label;
-}
-
-bool Comparison::SameClass(int64_t was, int64_t now) const {
-  if (was < 0 || now < 0) return (was < 0) == (now < 0);
-  if (by_number_) return NumberOf(0, was) == NumberOf(1, now);
-  if (static_cast<uint64_t>(was) >= class_now_.size()) return was == now;
-  return class_now_[static_cast<size_t>(was)] == now;
+int64_t Comparison::ClassOf(size_t side, int64_t label) const {
+  return NumberOf(numbers_[side], std::max(label, kNoLabel));
 }
 
 void Comparison::ComparePair(const SamplePair& pair, Part& part) const {
@@ -213,7 +240,8 @@ void Comparison::ComparePair(const SamplePair& pair, Part& part) const {
     FieldCount& count = part.fields[field];
     ++(changed ? count.changed : had ? count.lost : count.gained);
   }
-  if (!SameClass(old_shard.index->label(old_at.record), new_shard.index->label(new_at.record)))
+  if (ClassOf(0, old_shard.index->label(old_at.record)) !=
+      ClassOf(1, new_shard.index->label(new_at.record)))
     change.Set(ChangeKind::kRelabelled);
   if (with_splits_ && old_shard.split != new_shard.split) change.Set(ChangeKind::kMoved);
   // Of the name that samples are found by; by hash, of the key.
@@ -265,23 +293,30 @@ void Comparison::LeaveOutUnknown(SamplePairs& found) {
   leave(options_.was_is_partial, found.only_now, "second");
 }
 
+std::array<std::vector<uint64_t>, 2> Comparison::AllRows() const {
+  std::array<std::vector<uint64_t>, 2> rows = {std::vector<uint64_t>(was().size()),
+                                               std::vector<uint64_t>(now().size())};
+  for (size_t side = 0; side < 2; ++side)
+    std::iota(rows[side].begin(), rows[side].end(), diff_.rows.first(side));
+  return rows;
+}
+
 absl::Status Comparison::PairAll() {
-  std::vector<uint64_t> old_rows(was().size()), new_rows(now().size());
-  std::iota(old_rows.begin(), old_rows.end(), diff_.rows.first(0));
-  std::iota(new_rows.begin(), new_rows.end(), diff_.rows.first(1));
+  std::array<std::vector<uint64_t>, 2> rows = AllRows();
+  const ClassOfLabel class_of = [&](size_t side, int64_t label) { return ClassOf(side, label); };
   const bool by_hash = options_.by == DiffBy::kHash;
   const Identity first = by_hash                        ? Identity::kImage
                          : options_.by == DiffBy::kPath ? Identity::kPath
                                                         : Identity::kKey;
-  ASSIGN_OR_RETURN(SamplePairs found,
-                   PairSamples(diff_.rows, std::move(old_rows), std::move(new_rows), first));
+  ASSIGN_OR_RETURN(SamplePairs found, PairSamples(diff_.rows, std::move(rows[0]),
+                                                  std::move(rows[1]), first, class_of));
   const bool none = found.pairs.empty() && !found.only_was.empty() && !found.only_now.empty();
   if (none && !by_hash)
     diff_.not_compared.push_back("names, of which none is in both; --by hash compares by bytes");
   Compare(found.pairs);
   ASSIGN_OR_RETURN(SamplePairs more,
                    PairSamples(diff_.rows, std::move(found.only_was), std::move(found.only_now),
-                               by_hash ? Identity::kKey : Identity::kImage));
+                               by_hash ? Identity::kKey : Identity::kImage, class_of));
   Compare(more.pairs);
   LeaveOutUnknown(more);
   for (const uint64_t row : more.only_was) {
@@ -299,7 +334,7 @@ absl::Status Comparison::PairAll() {
 
 absl::Status Comparison::Run() {
   RETURN_IF_ERROR(OpenShards());
-  CompareClasses();
+  RETURN_IF_ERROR(CompareClasses());
   CompareOptions();
   CompareSplitNames();
   RETURN_IF_ERROR(PairAll());

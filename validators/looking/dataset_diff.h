@@ -79,7 +79,7 @@ struct DatasetDiff {
   std::vector<OptionDifference> options;  // also "format" and "layout"
   std::vector<std::string> not_compared;  // a sentence each
   DatasetDamage damage;                   // for the JSON; set by the caller
-  // Only one side has names of classes, and they are no numbers: labels were compared as numbers.
+  // Only one side has names of classes, and labels were compared as numbers.
   bool labels_by_number = false;
 
   uint64_t count(ChangeKind kind) const { return counts[static_cast<size_t>(kind)]; }

@@ -236,7 +236,8 @@ TEST_F(DatasetDiffTest, PairsAreThoseOfAModel) {
       std::vector<uint64_t> was(sides[0].size()), now(sides[1].size());
       for (size_t i = 0; i < was.size(); ++i) was[i] = i;
       for (size_t i = 0; i < now.size(); ++i) now[i] = was.size() + i;
-      const absl::StatusOr<SamplePairs> found = PairSamples(rows, was, now, identity);
+      const absl::StatusOr<SamplePairs> found =
+          PairSamples(rows, was, now, identity, [](size_t, int64_t label) { return label; });
       ASSERT_TRUE(found.ok());
       size_t expected = 0, expected_keys = 0, keys = 0;
       for (const auto& [text, counts] : model) expected += std::min(counts.first, counts.second);

@@ -41,7 +41,7 @@ struct ReportOptions {
   int distance = kNearDistance;
   int jobs = 0;                                    // threads; 0 = the cores this process may use
   std::optional<ValidationFacts> validation = {};  // shown, if given
-  std::vector<std::string> damaged_files = {};     // as Dataset::OpenDamaged found them
+  std::vector<DamagedFile> damaged_files = {};     // as Dataset::OpenDamaged found them
 };
 
 struct DatasetReport {

@@ -73,7 +73,7 @@ TEST_F(DatasetReportTest, OfFilesThatAreGoneTheIndexesTell) {
   Write({Sample("a", 0, "image 1"), Sample("b", 1, "image 1"), Sample("c", 0, "image 3")});
   const std::string missing = folder_ + "/" + manifest_.shards[0].name;
   (void)RemoveFile(missing);
-  std::vector<std::string> damage;
+  std::vector<DamagedFile> damage;
   const Dataset damaged = *Dataset::OpenDamaged(folder_, damage);
   const DatasetReport report =
       *MakeReport(damaged, {.name = "x", .damaged_files = damage}, progress_, stop_);

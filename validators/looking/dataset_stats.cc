@@ -19,6 +19,7 @@
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 #include "images/probe/probe.h"
+#include "readers/dataset/foreign_shard.h"
 #include "validators/looking/exact_copies.h"
 #include "validators/looking/folder_look.h"
 #include "validators/looking/sample_rows.h"
@@ -202,6 +203,7 @@ void Gathering::LookAtFields(const ShardIndex& index, Sums& sums) const {
 // Other tools have the label in this field, which a shard's index holds as a label where it is a
 // number.
 void Gathering::LookAtLabelTexts(uint32_t shard, const ShardIndex& index, Sums& sums) const {
+  if (dataset_.format() != kLabelTextFormat) return;
   const auto labels = NumbersOf<int64_t>(index, IndexColumn::kLabels);
   const std::optional<size_t> text = index.FindField(kLabelTextField);
   for (uint64_t record = 0; record < labels.size(); ++record) {
@@ -434,11 +436,12 @@ void Gathering::AddClassNotes() {
   add(NoteKind::kSingleSampleClass, "", [](const ClassStats& each) { return each.samples == 1; });
 }
 
-// A key ends at the first dot of a member's name, so that "v0.jpg" is a field.
 void Gathering::AddNoImageNote() {
   StatsNote note{.kind = NoteKind::kNoImage, .count = stats_.samples};
   for (const FieldStats& field : stats_.fields) {
-    if (field.name.find('.') != field.name.npos && note.names.size() < StatsNote::kMostNames)
+    // A key of a tar ends at the first dot of a member's name, so that "v0.jpg" is a field.
+    if (dataset_.format() == kLabelTextFormat && field.name.find('.') != field.name.npos &&
+        note.names.size() < StatsNote::kMostNames)
       note.names.push_back(field.name);
   }
   stats_.notes.push_back(std::move(note));
@@ -484,7 +487,7 @@ void Gathering::AddNotes() {
 
 absl::StatusOr<DatasetStats> Gathering::Run(DatasetDamage damage) {
   stats_.unread_shards = damage.not_looked_at.size();
-  stats_.damaged_files = std::move(damage.files);
+  stats_.damaged_files = Reasons(damage.files);
   stats_.not_looked_at = std::move(damage.not_looked_at);
   stats_.classes_have_names = !dataset_.classes().empty();
   stats_.format = dataset_.format();

@@ -96,7 +96,7 @@ struct StatsOptions {
   std::string folder = {};
   // Damaged indexes and lists are named in not_looked_at, instead of being an error.
   bool in_spite_of_damage = false;
-  std::vector<std::string> damaged_files = {};  // as Dataset::OpenDamaged found them
+  std::vector<DamagedFile> damaged_files = {};  // as Dataset::OpenDamaged found them
 };
 
 absl::StatusOr<DatasetStats> GatherStats(const Dataset& dataset, const StatsOptions& options);

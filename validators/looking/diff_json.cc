@@ -16,6 +16,7 @@ json ToObject(const RowFacts& facts) {
   return {{"key", PercentEscape(facts.key)},
           {"path", PercentEscape(facts.source_path)},
           {"split", PercentEscape(facts.split)},
+          {"label", facts.label < 0 ? json() : json(facts.label)},
           {"class", facts.label < 0 ? json() : json(PercentEscape(facts.class_name))},
           {"bytes", facts.bytes},
           {"shard", PercentEscape(facts.shard)},
@@ -76,8 +77,9 @@ absl::Status WriteJson(const DatasetDiff& diff,
                      {"classes", std::move(classes)},
                      {"options", std::move(options)},
                      {"not_compared", PercentEscapeAll(diff.not_compared)},
+                     {"labels_by_number", diff.labels_by_number},
                      {"damaged", diff.damage.any()},
-                     {"damaged_files", PercentEscapeAll(diff.damage.files)},
+                     {"damaged_files", PercentEscapeAll(Reasons(diff.damage.files))},
                      {"not_looked_at", PercentEscapeAll(diff.damage.not_looked_at)}};
   std::string text = head.dump();
   text.pop_back();

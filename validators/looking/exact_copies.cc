@@ -13,6 +13,7 @@
 
 #include "formats/core/sample.h"
 #include "formats/io/status_macros.h"
+#include "readers/dataset/foreign_shard.h"
 #include "validators/looking/shard_loop.h"
 
 namespace shardpack {
@@ -64,7 +65,8 @@ absl::Status ReadImage(const SampleRows& rows, uint64_t row, std::vector<std::by
 // Hash and length of the text that other tools have in place of a label, if there is one.
 using LabelText = std::optional<std::pair<uint64_t, uint64_t>>;
 
-LabelText LabelTextOf(const ShardIndex& index, uint64_t record) {
+LabelText LabelTextOf(const Dataset& dataset, const ShardIndex& index, uint64_t record) {
+  if (dataset.format() != kLabelTextFormat) return std::nullopt;
   const std::optional<size_t> field = index.FindField(kLabelTextField);
   if (!field || !index.has_field(record, *field)) return std::nullopt;
   return std::pair(index.hash(record, *field), index.field(record, *field).length);
@@ -101,7 +103,7 @@ std::vector<CopyGroup> Divided(const SampleRows& rows, const CopyGroup& group,
 }  // namespace
 
 absl::Status MarkGroup(const SampleRows& rows, CopyGroup& group) {
-  std::set<LabelText> texts;
+  std::set<LabelText::value_type> texts;
   group.labelled = true;
   // Names and numbers are not comparable, and the first member tells which it is.
   std::set<std::pair<bool, std::string>> classes;
@@ -111,15 +113,12 @@ absl::Status MarkGroup(const SampleRows& rows, CopyGroup& group) {
     const Dataset& dataset = rows.datasets()[facts.dataset];
     if (facts.label >= 0) classes.emplace(dataset.classes().empty(), facts.class_name);
     places.emplace(facts.dataset, dataset.shards()[facts.at.shard].split);
-    LabelText text;
-    if (facts.label < 0) {
-      group.labelled = false;
-      ASSIGN_OR_RETURN(const ShardIndex* const index, dataset.BorrowIndex(facts.at.shard));
-      text = LabelTextOf(*index, facts.at.record);
-    }
-    texts.insert(text);
+    if (facts.label >= 0) continue;
+    group.labelled = false;
+    ASSIGN_OR_RETURN(const ShardIndex* const index, dataset.BorrowIndex(facts.at.shard));
+    if (const LabelText text = LabelTextOf(dataset, *index, facts.at.record)) texts.insert(*text);
   }
-  group.unread_labels = texts.size() > 1;
+  group.unread_labels = texts.size() + (classes.empty() ? 0 : 1) > 1 && !texts.empty();
   const auto named =
       std::count_if(classes.begin(), classes.end(), [](const auto& each) { return !each.first; });
   group.label_conflict = named > 1 || static_cast<ptrdiff_t>(classes.size()) - named > 1;

@@ -27,16 +27,13 @@
 
 namespace shardpack {
 
-// Where other tools have labels that are not numbers; --label-from reads them.
-inline constexpr std::string_view kLabelTextField = "cls";
-
 struct CopyGroup {
   std::vector<uint64_t> rows;  // two or more, ascending
   // Samples of two classes. Samples without a label do not count, and datasets whose classes have
   // no names are compared only with each other.
   bool label_conflict = false;
-  // Samples without a label whose kLabelTextField differs: whether it is a label conflict is not
-  // known.
+  // A sample without a label has a text in kLabelTextField, and another one a label or another
+  // text: whether it is a label conflict is not known.
   bool unread_labels = false;
   bool labelled = false;  // every sample has a label
   bool leak = false;      // samples of two splits, or of two datasets

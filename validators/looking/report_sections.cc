@@ -108,7 +108,8 @@ void WriteDamage(HtmlWriter& page, const DatasetStats& stats, const CopiesReport
         "is in the numbers, as far as these can be read; images that are gone are not shown:",
         stats.damaged_files, stats.damaged_files.size());
   if (!stats.not_looked_at.empty())
-    WriteMessages(page, "Parts of this dataset could not be read. They are not in the numbers:",
+    WriteMessages(page,
+                  "Parts of this dataset could not be read. Their samples are not in the numbers:",
                   stats.not_looked_at, stats.not_looked_at.size());
   if (unread)
     WriteMessages(page,
@@ -163,11 +164,14 @@ void WriteNotes(HtmlWriter& page, const DatasetStats& stats,
                     " shards could not be read, and what seems to be missing may be there."));
   }
   if (stats.unread_shards == 0 && stats.notes.empty() && of_pictures.empty()) {
-    page.Element("p", StrCat("Nothing suspicious was found: no copies",
-                             stats.classes_have_names
-                                 ? ", no class without samples, no folder of another class."
-                                 : "; classes have no names here, so they and the folders were not "
-                                   "compared."));
+    page.Element(
+        "p", StrCat("Nothing suspicious was found: no copies",
+                    stats.classes.empty()
+                        ? ". Nothing has a label here, so there were no classes to look at."
+                    : stats.classes_have_names
+                        ? ", no class without samples, no folder of another class."
+                        : ", no class without samples. Classes have no names here, so folders were "
+                          "not compared with them."));
   } else if (!stats.notes.empty() || !of_pictures.empty()) {
     page.Open("ul");
     for (size_t i = 0; i < std::min(kShownRows, stats.notes.size()); ++i)

@@ -9,12 +9,10 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
-#include "formats/core/class_name.h"
 #include "formats/core/sample.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
@@ -30,13 +28,14 @@ struct PairEntry {
 struct Member {
   std::string_view key, split;
   uint64_t hash, row;  // of the image
-  std::string class_name;
+  int64_t class_number;
 };
 
 // Whose indexes are all open.
 class Identities {
  public:
-  Identities(const SampleRows& rows, Identity identity) : rows_(rows), identity_(identity) {}
+  Identities(const SampleRows& rows, Identity identity, const ClassOfLabel& class_of)
+      : rows_(rows), identity_(identity), class_of_(class_of) {}
 
   absl::Status Open() {
     for (const Dataset& dataset : rows_.datasets()) {
@@ -75,10 +74,10 @@ class Identities {
   Member MemberOf(uint64_t row) const {
     const auto [index, image, record] = Find(row);
     const bool has_image = image && index->has_field(record, *image);
-    const Dataset& dataset = rows_.datasets()[rows_.DatasetOf(row)];
-    return {index->key(record), dataset.shards()[rows_.Locate(row).shard].split,
+    const size_t side = rows_.DatasetOf(row);
+    return {index->key(record), rows_.datasets()[side].shards()[rows_.Locate(row).shard].split,
             has_image ? index->hash(record, *image) : 0, row,
-            ClassName(dataset.classes(), index->label(record))};
+            class_of_(side, index->label(record))};
   }
 
  private:
@@ -101,6 +100,7 @@ class Identities {
 
   const SampleRows& rows_;
   const Identity identity_;
+  const ClassOfLabel& class_of_;
   std::vector<std::vector<const ShardIndex*>> indexes_;
   std::vector<std::vector<std::optional<size_t>>> images_;
 };
@@ -167,15 +167,15 @@ void PairGroup(const Identities& identities, std::span<const uint64_t> was,
     left_now = std::move(next_now);
   };
   using M = const Member&;
-  pair_equal([](M m) { return std::tie(m.key, m.split, m.hash, m.class_name); });
+  pair_equal([](M m) { return std::tie(m.key, m.split, m.hash, m.class_number); });
   pair_equal([](M m) { return std::make_tuple(m.key, m.split, m.hash); });
   pair_equal([](M m) { return std::make_tuple(m.key, m.split); });
   pair_equal([](M m) { return std::make_tuple(m.key, m.hash); });
   pair_equal([](M m) { return std::make_tuple(m.key); });
-  pair_equal([](M m) { return std::tie(m.split, m.hash, m.class_name); });
+  pair_equal([](M m) { return std::tie(m.split, m.hash, m.class_number); });
   pair_equal([](M m) { return std::make_tuple(m.split, m.hash); });
   pair_equal([](M m) { return std::make_tuple(m.split); });
-  pair_equal([](M m) { return std::tie(m.hash, m.class_name); });
+  pair_equal([](M m) { return std::tie(m.hash, m.class_number); });
   pair_equal([](M m) { return std::make_tuple(m.hash); });
   pair_equal([](M) { return 0; });
   for (const Member& member : left_was) result.only_was.push_back(member.row);
@@ -205,8 +205,9 @@ void PairRun(const Identities& identities, std::vector<uint64_t> was, std::vecto
 }  // namespace
 
 absl::StatusOr<SamplePairs> PairSamples(const SampleRows& rows, std::vector<uint64_t> was,
-                                        std::vector<uint64_t> now, Identity identity) {
-  Identities identities(rows, identity);
+                                        std::vector<uint64_t> now, Identity identity,
+                                        const ClassOfLabel& class_of) {
+  Identities identities(rows, identity, class_of);
   RETURN_IF_ERROR(identities.Open());
   SamplePairs result;
   std::vector<PairEntry> a, b;

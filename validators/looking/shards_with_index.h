@@ -17,13 +17,16 @@
 
 namespace shardpack {
 
-// Of the datasets that were looked at, a sentence each.
+// Of the datasets that were looked at.
 struct DatasetDamage {
-  std::vector<std::string> files;          // as Dataset::OpenDamaged found them
-  std::vector<std::string> not_looked_at;  // as ShardsWithIndex found them
+  std::vector<DamagedFile> files;          // as Dataset::OpenDamaged found them
+  std::vector<std::string> not_looked_at;  // as ShardsWithIndex found them, a sentence each
 
   bool any() const { return !files.empty() || !not_looked_at.empty(); }
 };
+
+// Their sentences.
+std::vector<std::string> Reasons(const std::vector<DamagedFile>& files);
 
 // The dataset itself if every index can be read. A sentence is added to `not_looked_at` for each
 // that cannot; what `files` says of it is removed, so that each is named once.

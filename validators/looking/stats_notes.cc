@@ -47,7 +47,7 @@ std::string NoteText(const StatsNote& note,
                     " in one class and split more than once");
     case NoteKind::kCopiesWithoutLabel:
       return StrCat(Counted(note.count, "image is", "images are"),
-                    " in one split more than once, without a label that is known");
+                    " in one split more than once, not all with a label that is known");
     case NoteKind::kMisplacedFolder:
       return StrCat(Counted(note.count, "sample", "samples"), " of class ", name(0),
                     note.count == 1 ? " lies" : " lie", " in a folder called ", name(1));
@@ -66,12 +66,13 @@ std::string NoteText(const StatsNote& note,
                     " no label, though others have one");
     case NoteKind::kUnreadLabel:
       return StrCat(Counted(note.count, "sample has", "samples have"),
-                    " a label that is no number and was not read", listed);
+                    " a label that is not a number and was not read", listed);
     case NoteKind::kNoImage: {
       std::string fields;
       for (const std::string& field : note.names)
         absl::StrAppend(&fields, fields.empty() ? "" : ", ", escape(field));
-      return StrCat("none of ", Counted(note.count, "sample has", "samples have"), " an image",
+      return StrCat(note.count == 1 ? "the only sample has no image"
+                                    : StrCat("none of ", note.count, " samples has an image"),
                     fields.empty()
                         ? ""
                         : StrCat("; a key ends at the first dot of a name, so that ", fields,

@@ -31,7 +31,7 @@ std::optional<uint32_t> NumberOf(std::string_view key) {
   return whole && canonical ? std::optional(number) : std::nullopt;
 }
 
-bool IsAscii(std::string_view text) {
+bool IsVisibleAscii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
 }
 
@@ -98,7 +98,7 @@ absl::Status RecordReader::OnEntry(const LmdbEntry& entry) {
 
 void RecordReader::OnRaw(const LmdbEntry& entry, Bytes value) {
   if (options_.strict && value.empty()) Report(FindingId::kLmdbEmptyValue, entry, "");
-  if (options_.strict && !IsAscii(entry.key)) Report(FindingId::kLmdbKeyStyle, entry, "");
+  if (options_.strict && !IsVisibleAscii(entry.key)) Report(FindingId::kLmdbKeyStyle, entry, "");
   HandOn(entry, value, 0, value.size(), entry.key, "", kNoLabel);
 }
 

@@ -37,15 +37,6 @@ constexpr char kIndexes[] =
     " content_byte_offset, content_byte_size);"
     "COMMIT;";
 
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = Utf8SequenceLength(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 absl::Status Refuse(std::string_view what, std::string_view name, std::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("Energon: ", std::string(what), " \"",
                                                  EscapeForTerminal(name), "\" ", std::string(why),
