@@ -262,10 +262,12 @@ absl::Status OutputDir::FindFinished(const Plan& plan, const std::optional<Plan>
     const absl::StatusOr<WorkersState> workers =
         ReadWorkersState(path_, plan, WorkerOptions().stale_seconds, pool);
     std::set<uint32_t> held;  // by those who are known to be at work
-    for (const auto& [shard, name] :
-         workers.ok() ? workers->held : std::map<uint32_t, std::string>()) {
-      const auto is_owner = [&](const OwnerState& owner) { return owner.name == name; };
-      if (std::any_of(workers->owners.begin(), workers->owners.end(), is_owner)) held.insert(shard);
+    if (workers.ok()) {
+      std::set<std::string> owners;
+      for (const OwnerState& owner : workers->owners) owners.insert(owner.name);
+      for (const auto& [shard, name] : workers->held) {
+        if (owners.contains(name)) held.insert(shard);
+      }
     }
     return Unfinished(path_, plan, states, held);
   }
