@@ -2,7 +2,7 @@
 libraries of their own that shardpack has too (libtiff, libjpeg, HDF5, Abseil, zlib).
 
 check(program, module, wheel, pythons, results): `module` is the folder in which the package is, with the system's libraries; the
-wheel has its own, and may be None. `pythons`: name -> Python.
+wheel has its own, which each neighbour meets alone too, and may be None. `pythons`: name -> Python.
 """
 
 import pathlib
@@ -18,9 +18,9 @@ ENVIRONMENTS = ("torch", "tensorflow", "readers", "datasets", "neighbours")
 NEIGHBOURS = ("torch", "tensorflow", "h5py", "cv2", "pyarrow")
 
 
-def orders():
-  """shardpack before each neighbour, and after; before, amid and after all of them, these in both orders."""
-  for name in NEIGHBOURS:
+def orders(pairs):
+  """shardpack before each neighbour, and after, for `pairs`; before, amid and after all of them, these in both orders."""
+  for name in NEIGHBOURS if pairs else ():
     yield ("shardpack", name)
     yield (name, "shardpack")
   for names in (NEIGHBOURS, NEIGHBOURS[::-1]):
@@ -46,7 +46,7 @@ def check(program, module, wheel, pythons, results):
       paths = [package, *neighbours]
       alone, trouble = load(("shardpack",), shards, work, pythons["torch"], paths)
       results.add(("neighbours", "", name, "shardpack", ""), trouble)
-      for order in orders():
+      for order in orders(pairs=package is not module or not wheel):
         pixels, trouble = load(order, shards, work, pythons["torch"], paths)
         if not trouble and pixels != alone:
           trouble = f"the pixels are {pixels}, and without neighbours {alone}"
