@@ -412,7 +412,11 @@ absl::Status Plan::CheckSlice(size_t shard) const {
 
 absl::Status Plan::CheckAllSlices() const {
   const size_t slices = slices_ ? slices_->slices().size() : 0;
-  for (size_t n = 0; n < slices; ++n) RETURN_IF_ERROR(CheckSlice(n));
+  for (size_t n = 0; n < slices; ++n) {
+    const bool was_good = slices_->good(n);
+    RETURN_IF_ERROR(CheckSlice(n));
+    if (!was_good) slices_->Drop(n);  // else a worker's memory would be that of the whole plan
+  }
   return absl::OkStatus();
 }
 

@@ -144,15 +144,17 @@ std::optional<Digest> PlanSlices::Compute(size_t slice) const {
 }
 
 void PlanSlices::Drop(size_t slice) const {
-  if (file_.path.empty()) return;  // not mapped
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (size_t i = 0; i < kPlanColumns; ++i) {
-    const auto part = Part(static_cast<PlanColumn>(i), slices_[slice]);
-    if (!part || part->empty()) continue;
-    const uintptr_t begin = reinterpret_cast<uintptr_t>(part->data()) / page * page;
-    const uintptr_t end = reinterpret_cast<uintptr_t>(part->data() + part->size());
-    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    if (const auto part = Part(static_cast<PlanColumn>(i), slices_[slice])) DropPages(*part);
   }
+}
+
+void PlanSlices::DropPages(std::string_view bytes) const {
+  if (file_.path.empty() || bytes.empty()) return;  // not mapped
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(bytes.data()) / page * page;
+  const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size());
+  (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
 }  // namespace shardpack

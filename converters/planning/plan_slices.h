@@ -105,6 +105,7 @@ class PlanSlices {
   std::optional<Digest> Compute(size_t slice) const;
   // Gives the slice's pages back to the system; they are read again when they are used again.
   void Drop(size_t slice) const;
+  void DropPages(std::string_view bytes) const;  // the same of a part of the file
 
   // Whether the rows of a slice were found good before.
   bool good(size_t slice) const { return good_[slice].load(std::memory_order_acquire); }

@@ -360,7 +360,16 @@ class PlanWriter {
 };
 
 absl::Status Plan::WriteTo(const std::function<absl::Status(std::string_view)>& append) const {
-  if (slices_) return append(slices_->file().bytes);
+  if (slices_) {
+    constexpr size_t kPiece = size_t{16} << 20;
+    for (std::string_view left = slices_->file().bytes; !left.empty();) {
+      const std::string_view piece = left.substr(0, kPiece);
+      RETURN_IF_ERROR(append(piece));
+      slices_->DropPages(piece);
+      left.remove_prefix(piece.size());
+    }
+    return absl::OkStatus();
+  }
   return PlanWriter(*this, append).Write();
 }
 
