@@ -22,6 +22,7 @@ small,.soft,figcaption{color:var(--soft)}.alert{color:var(--alert);font-weight:6
 table{border-collapse:collapse;font-variant-numeric:tabular-nums}th,td{padding:.1rem .8rem .1rem 0;text-align:right;font-weight:400;white-space:nowrap}
 th{color:var(--soft)}th:first-child,td:first-child,.words td,.words th{text-align:left;white-space:normal;min-width:6rem}
 .scroll{overflow-x:auto;max-width:100%}.line{width:10rem;height:.7rem;display:block}.bar{fill:var(--bar)}.line .bar:nth-child(even){fill-opacity:.7}
+@media (max-width:34rem){th,td{padding-right:.4rem}.line{width:2.5rem}}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem 2rem}
 .charts table{width:100%}.charts th,.charts td{padding:0 .2rem;font-size:.75rem;min-width:0;text-align:center;white-space:nowrap}
 .charts tr>:first-child{padding-left:0;text-align:left}.charts tr>:last-child{padding-right:0;text-align:right}h3{font-size:1rem;margin:.8rem 0 .3rem}
