@@ -313,10 +313,8 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
   }
   if (!missing.empty())
     absl::StrAppend(&text, "\n  missing ", missing.size(), ": ", ShardList(missing, kNamedRanges));
-  std::set<uint32_t> awaited;
-  for (const uint32_t shard : held) {
-    if (missing.contains(shard)) awaited.insert(shard);
-  }
+  std::set<uint32_t> awaited, free;
+  for (const uint32_t shard : missing) (held.contains(shard) ? awaited : free).insert(shard);
   if (!awaited.empty()) {
     absl::StrAppend(
         &text, "\n  held ", awaited.size(), " of them: ", ShardList(awaited, kNamedRanges),
@@ -332,8 +330,6 @@ absl::Status Unfinished(const std::string& dataset, const Plan& plan, const Shar
     if (named > kNamedShards) absl::StrAppend(&text, "; and ", named - kNamedShards, " more");
   }
   AppendFailures(dataset, missing, text);
-  std::set<uint32_t> free = missing;
-  for (const uint32_t shard : awaited) free.erase(shard);
   absl::StrAppend(&text, free.empty() && damaged.empty()
                              ? absl::StrCat("\nWhen they have ended:\n  ", TypedProgram(),
                                             " commit ", ShellQuoted(dataset))

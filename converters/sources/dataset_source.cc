@@ -264,8 +264,8 @@ std::string Named(const std::vector<std::string_view>& keys) {
   return keys.size() > kNamedKeys ? text + "\n  ..." : text;
 }
 
-// The classes of which `kept` has no row, though the listing has some; "" if there are none.
-std::string ClassesWithout(const std::vector<uint64_t>& kept, const Listing& listing) {
+// The classes of which `kept` has no row, though the listing has some.
+std::vector<std::string> ClassesWithout(const std::vector<uint64_t>& kept, const Listing& listing) {
   std::set<int32_t> lost(listing.label.begin(), listing.label.end());
   lost.erase(static_cast<int32_t>(kNoLabel));
   for (auto row = kept.begin(); row != kept.end() && !lost.empty(); ++row)
@@ -276,7 +276,7 @@ std::string ClassesWithout(const std::vector<uint64_t>& kept, const Listing& lis
     names.push_back(number < listing.classes.size() ? listing.classes[number]
                                                     : absl::StrCat(label));
   }
-  return names.empty() ? "" : FirstFew(names, kNamedClasses);
+  return names;
 }
 
 // Leaves out the rows that the list names.
@@ -321,10 +321,10 @@ absl::Status LeaveOut(const KeyList& list, const Dataset& dataset, Listing& list
                                             *list.written,
                                             " keys that pack dups wrote: the others stay"));
   }
-  if (const std::string lost = ClassesWithout(kept, listing); !lost.empty()) {
-    listing.warnings.push_back(absl::StrCat(file, " leaves out every sample of the class",
-                                            lost.find(", ") == lost.npos ? " " : "es ", lost,
-                                            "; the other classes keep their numbers"));
+  if (const std::vector<std::string> lost = ClassesWithout(kept, listing); !lost.empty()) {
+    listing.warnings.push_back(
+        absl::StrCat(file, " leaves out every sample of the class", lost.size() == 1 ? " " : "es ",
+                     FirstFew(lost, kNamedClasses), "; the other classes keep their numbers"));
   }
   listing.left_out += listing.rows() - kept.size();
   TakeRows(kept, listing);

@@ -118,7 +118,7 @@ absl::Status MarkGroup(const SampleRows& rows, CopyGroup& group) {
     ASSIGN_OR_RETURN(const ShardIndex* const index, dataset.BorrowIndex(facts.at.shard));
     if (const LabelText text = LabelTextOf(dataset, *index, facts.at.record)) texts.insert(*text);
   }
-  group.unread_labels = texts.size() + (classes.empty() ? 0 : 1) > 1 && !texts.empty();
+  group.unread_labels = texts.size() > (classes.empty() ? 1u : 0u);
   const auto named =
       std::count_if(classes.begin(), classes.end(), [](const auto& each) { return !each.first; });
   group.label_conflict = named > 1 || static_cast<ptrdiff_t>(classes.size()) - named > 1;
