@@ -125,12 +125,13 @@ TEST_F(PreprocessOnGpu, TurnsAsExifSays) {
   }
 }
 
-// One of each step, another one first for each sample.
-PixelProgram ProgramOf(uint32_t sample) {
+// One of each step, another one first for each sample. Adds the sample's table to `tables`.
+PixelProgram ProgramOf(uint32_t sample, std::vector<PixelTable>& tables) {
   PixelProgram program = {};
-  for (uint32_t i = 0; i < 256; ++i) program.tables[0][i] = static_cast<uint8_t>(i * 7 + sample);
+  PixelTable& table = tables.emplace_back();
+  for (uint32_t i = 0; i < 256; ++i) table.of[i] = static_cast<uint8_t>(i * 7 + sample);
   const std::array<PixelStep, 6> steps = {
-      {{.kind = PixelStepKind::kTable},
+      {{.kind = PixelStepKind::kTable, .table = static_cast<uint32_t>(tables.size() - 1)},
        {.kind = PixelStepKind::kSaturation, .value = 1.7f, .rest = -0.7f},
        {.kind = PixelStepKind::kHue, .value = 0.21f},
        {.kind = PixelStepKind::kErase,
@@ -149,7 +150,8 @@ PixelProgram ProgramOf(uint32_t sample) {
 TEST_F(PreprocessOnGpu, StepsOnPixelsAreTheHosts) {
   const TestBatch batch = MakeTestBatch({.count = 12, .coarse_boxes = false});
   std::vector<PixelProgram> programs;
-  for (uint32_t i = 0; i < 12; ++i) programs.push_back(ProgramOf(i));
+  std::vector<PixelTable> tables;
+  for (uint32_t i = 0; i < 12; ++i) programs.push_back(ProgramOf(i, tables));
   for (const auto layout : {PixelLayout::kNhwc, PixelLayout::kNchw}) {
     const OutputFormat format = {.type = PixelType::kF16, .layout = layout};
     for (const auto [width, height] : {std::array{7u, 3u}, {224u, 224u}}) {
@@ -158,12 +160,15 @@ TEST_F(PreprocessOnGpu, StepsOnPixelsAreTheHosts) {
       std::vector<uint8_t> expected(launch.output.Bytes(width, height) * 12);
       launch.out = expected.data();
       launch.programs = programs.data();
+      launch.pixel_tables = tables.data();
       ASSERT_TRUE(PreprocessOnHost(launch).ok());
       OnDevice device;
       device.Upload(batch);
       launch.samples = device.samples();
       launch.programs = static_cast<const PixelProgram*>(
           device.Put(programs.data(), programs.size() * sizeof(PixelProgram)));
+      launch.pixel_tables = static_cast<const PixelTable*>(
+          device.Put(tables.data(), tables.size() * sizeof(PixelTable)));
       launch.out = device.Put(nullptr, expected.size());
       ASSERT_EQ(LaunchPreprocess(launch, nullptr), 0);
       std::vector<uint8_t> got(expected.size());
@@ -193,13 +198,15 @@ TEST_F(PreprocessOnGpu, RoundsOfAugmentationAreTheHosts) {
       }
       const auto count = static_cast<uint32_t>(tails.size());
       std::vector<PixelProgram> programs;
-      for (uint32_t i = 0; i < count; ++i) programs.push_back(ProgramOf(i));
+      std::vector<PixelTable> pixel_tables;
+      for (uint32_t i = 0; i < count; ++i) programs.push_back(ProgramOf(i, pixel_tables));
       std::vector<uint8_t> levels(size_t{width} * height * channels * count);
       for (size_t i = 0; i < levels.size(); ++i) levels[i] = static_cast<uint8_t>(i * i / 7 + i);
       std::vector<RoundStatistics> statistics(count);
       std::vector<RoundTables> tables(count);
       RoundLaunch launch{.tails = tails.data(),
                          .programs = programs.data(),
+                         .pixel_tables = pixel_tables.data(),
                          .from = levels.data(),
                          .count = count,
                          .channels = channels,
@@ -218,6 +225,7 @@ TEST_F(PreprocessOnGpu, RoundsOfAugmentationAreTheHosts) {
       };
       launch.tails = put(tails);
       launch.programs = put(programs);
+      launch.pixel_tables = put(pixel_tables);
       launch.from = put(levels);
       launch.statistics = put(statistics);
       launch.tables = put(tables);
