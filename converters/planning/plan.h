@@ -75,7 +75,8 @@ class Plan {
   // Of the rows of a shard, before they are used: DataLoss when they are damaged. Cheap when
   // repeated, and where the plan is not sliced.
   absl::Status CheckSlice(size_t shard) const;
-  absl::Status CheckAllSlices() const;  // with the rows of no shard
+  // With the rows of no shard; ends early with the first error of `before_each`.
+  absl::Status CheckAllSlices(const std::function<absl::Status()>& before_each = nullptr) const;
   // They may be used again, but need no memory until then.
   void DropSlice(size_t shard) const;
   // The row in the listing that was planned.

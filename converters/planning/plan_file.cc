@@ -410,9 +410,10 @@ absl::Status Plan::CheckSlice(size_t shard) const {
                    "; take it from a copy, or make it again with the same pack plan command"));
 }
 
-absl::Status Plan::CheckAllSlices() const {
+absl::Status Plan::CheckAllSlices(const std::function<absl::Status()>& before_each) const {
   const size_t slices = slices_ ? slices_->slices().size() : 0;
   for (size_t n = 0; n < slices; ++n) {
+    if (before_each) RETURN_IF_ERROR(before_each());
     const bool was_good = slices_->good(n);
     RETURN_IF_ERROR(CheckSlice(n));
     if (!was_good) slices_->Drop(n);  // else a worker's memory would be that of the whole plan

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "absl/strings/str_cat.h"
@@ -144,16 +145,24 @@ std::optional<Digest> PlanSlices::Compute(size_t slice) const {
 }
 
 void PlanSlices::Drop(size_t slice) const {
+  std::array<std::string_view, kPlanColumns>
+      parts;  // all before the first is dropped: names are found by their ends
   for (size_t i = 0; i < kPlanColumns; ++i) {
-    if (const auto part = Part(static_cast<PlanColumn>(i), slices_[slice])) DropPages(*part);
+    parts[i] = Part(static_cast<PlanColumn>(i), slices_[slice]).value_or(std::string_view());
   }
+  for (const std::string_view part : parts) DropPages(part);
 }
 
 void PlanSlices::DropPages(std::string_view bytes) const {
   if (file_.path.empty() || bytes.empty()) return;  // not mapped
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(bytes.data()) / page * page;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size());
+  // With a page, the system maps those beside it that are in memory.
+  constexpr uintptr_t kFaultAround = uintptr_t{64} << 10;
+  const auto file = reinterpret_cast<uintptr_t>(file_.bytes.data());
+  const auto first = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t begin = std::max(file, first / kFaultAround * kFaultAround);
+  const uintptr_t end =
+      std::min(file + file_.bytes.size(),
+               (first + bytes.size() + kFaultAround - 1) / kFaultAround * kFaultAround);
   (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 

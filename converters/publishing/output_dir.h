@@ -9,7 +9,7 @@
 // without a lock: each has its own stage and journal, the plan is published once, claims() says who
 // builds which shard, and what one has published the others keep.
 //
-// Lifetime: holds the lock until destroyed.
+// Lifetime: holds the lock until destroyed; the plan must live as long.
 // Thread-safety: const from any thread.
 // Errors: InvalidArgument (exit 2) for an unsuitable OUT; DataLoss (exit 4) for a finished dataset
 // that is damaged; FailedPrecondition (exit 5) when OUT belongs to something else, is locked, holds
@@ -35,6 +35,7 @@
 #include "converters/planning/plan.h"
 #include "converters/publishing/journal.h"
 #include "converters/publishing/owned_folder.h"
+#include "converters/publishing/plan_copy.h"
 #include "converters/publishing/run_stage.h"
 #include "converters/publishing/shard_claims.h"
 #include "converters/publishing/shard_results.h"
@@ -137,7 +138,7 @@ class OutputDir {
   absl::Status Close();
 
  private:
-  // Up to this, everybody reads and checks a plan as a whole.
+  // Up to this, everybody reads and checks a plan as a whole, before anything else.
   static constexpr uint64_t kSmallPlanBytes = uint64_t{16} << 20;
 
   struct Followed;  // what was read so far of other runs' journals, by shard
@@ -174,6 +175,8 @@ class OutputDir {
   absl::Status ReplaceAlone(const std::string& staged, const std::string& name) const;
   absl::Status OtherBytes(const std::string& name, const FileEntry& mine) const;
   absl::Status IndexPlan(const Plan& plan, std::optional<Plan>* was);
+  absl::StatusOr<Plan> OpenTheirs(const PlanFile& file, const Plan& plan) const;
+  absl::Status AwaitPlan() const;
   absl::Status CheckJournals(const Plan& plan);
   bool ReadsFewJournals() const;
   void Keep(ShardResult line) const;
@@ -216,6 +219,7 @@ class OutputDir {
   // Files that earlier runs have noted as their own, as they were when this run began.
   std::map<std::string, Seen> replaceable_;
   std::unique_ptr<RunStage> stage_;
+  std::unique_ptr<PlanCopy> plan_copy_;  // uses the stage
   std::unique_ptr<Journal> journal_;
   std::shared_ptr<Followed> followed_;
   std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first

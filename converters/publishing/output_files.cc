@@ -120,6 +120,7 @@ absl::Status OutputDir::OtherBytes(const std::string& name, const FileEntry& min
 }
 
 absl::Status OutputDir::CheckMayPublish(const FileEntry& entry) const {
+  RETURN_IF_ERROR(AwaitPlan());
   if (!options_.shares() || WasThere(entry.name)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool there, Exists(PathOf(entry.name)));
   if (!there) return absl::OkStatus();
@@ -147,6 +148,7 @@ absl::Status OutputDir::ReplaceAlone(const std::string& staged, const std::strin
 }
 
 absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) const {
+  RETURN_IF_ERROR(AwaitPlan());
   const size_t slash = entry.name.find('/');
   const std::string folder = PathOf(entry.name.substr(0, slash));
   absl::Status status = slash == std::string::npos ? absl::OkStatus() : MakeDirectory(folder);
@@ -333,6 +335,7 @@ absl::Status OutputDir::Close() {
   absl::Status status;
   if (path_ != out_) status = Exchange();
   claims_.reset();
+  plan_copy_.reset();
   stage_.reset();
   if (status.ok()) status = RemovePackFolder(*folder_);
   if (status.ok()) status = SyncFolder();

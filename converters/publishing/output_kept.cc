@@ -79,6 +79,12 @@ absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
   absl::StatusOr<PlanFile> file = MapPlan(path);
   if (absl::IsNotFound(file.status())) {
     absl::Status status = CheckJournals(plan);
+    const bool large =
+        plan.slices() != nullptr && plan.slices()->file().bytes.size() > kSmallPlanBytes;
+    if (status.ok() && options_.shares() && large) {
+      plan_copy_ = std::make_unique<PlanCopy>(plan, options_, *stage_, path);
+      return absl::OkStatus();
+    }
     if (status.ok()) status = PublishPlan(plan);
     if (status.ok() && options_.fsync) status = SyncDirectory(PathOf(kPackFolder));
     if (status.ok()) return ClaimNames(plan);
@@ -86,35 +92,60 @@ absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
     file = MapPlan(path);  // another worker was first
   }
   if (!file.ok()) return file.status();
-  std::string other_format;
-  absl::StatusOr<Plan> read = Plan::Open(*file, [&](std::string_view name) {
-    if (name != plan.format().name) other_format = name;
-    return other_format.empty() ? &plan.format() : nullptr;
-  });
-  // A worker that reads a large one leaves what others build from to them.
-  const bool reads_all = !options_.worker || file->bytes.size() <= kSmallPlanBytes;
-  if (read.ok() && reads_all && !options_.only_commit) {
-    if (const absl::Status whole = read->CheckAllSlices(); !whole.ok()) read = whole;
-  }
-  if (absl::IsDataLoss(read.status())) {  // the journals know the plan of their shards
+  absl::StatusOr<Plan> theirs = OpenTheirs(*file, plan);
+  if (absl::IsDataLoss(theirs.status())) {  // the journals know the plan of their shards
     absl::Status status = CheckJournals(plan);
     if (status.ok()) status = ReplacePlan(plan);
     return status.ok() ? ClaimNames(plan) : status;
   }
+  if (!theirs.ok()) return theirs.status();
+  *was = *std::move(theirs);
+  return ClaimNames(plan);
+}
+
+// The plan that is there, if it is this one; DataLoss when it is damaged.
+absl::StatusOr<Plan> OutputDir::OpenTheirs(const PlanFile& file, const Plan& plan) const {
+  std::string other_format;
+  absl::StatusOr<Plan> theirs = Plan::Open(file, [&](std::string_view name) {
+    if (name != plan.format().name) other_format = name;
+    return other_format.empty() ? &plan.format() : nullptr;
+  });
+  // A worker that reads a large one leaves what others build from to them.
+  const bool reads_all = !options_.worker || file.bytes.size() <= kSmallPlanBytes;
+  if (theirs.ok() && reads_all && !options_.only_commit) RETURN_IF_ERROR(theirs->CheckAllSlices());
+  if (absl::IsDataLoss(theirs.status())) return theirs;
   if (!other_format.empty()) {
     return OrOverwrite(
         PlanDiffers(path_, {absl::StrCat("--format was ", EscapeForTerminal(other_format), ", is ",
                                          std::string(plan.format().name))}));
   }
-  if (!read.ok()) {
+  if (!theirs.ok()) {
     return OrOverwrite(
         Conflict(path_, absl::StrCat("holds an unfinished build that cannot be resumed: ",
-                                     std::string(read.status().message()))));
+                                     std::string(theirs.status().message()))));
   }
-  if (read->digest() != plan.digest())
-    return OrOverwrite(PlanDiffers(path_, Plan::Differences(*read, plan)));
-  *was = *std::move(read);
-  return ClaimNames(plan);
+  if (theirs->digest() != plan.digest())
+    return OrOverwrite(PlanDiffers(path_, Plan::Differences(*theirs, plan)));
+  return theirs;
+}
+
+// What is published follows the plan that it is of.
+absl::Status OutputDir::AwaitPlan() const {
+  if (plan_copy_ == nullptr) return absl::OkStatus();
+  return plan_copy_->End([this](const absl::Status& copied) {
+    const Plan& plan = plan_copy_->plan();
+    if (absl::IsAlreadyExists(copied)) {  // another worker was first
+      ASSIGN_OR_RETURN(const PlanFile file, MapPlan(PathOf(kPlanName)));
+      const absl::StatusOr<Plan> theirs = OpenTheirs(file, plan);
+      if (absl::IsDataLoss(theirs.status())) return DamagedPlan(path_, theirs.status());
+      if (!theirs.ok()) return theirs.status();
+      RETURN_IF_ERROR(CheckFreshness(*theirs, plan));
+    } else {
+      RETURN_IF_ERROR(copied);
+      if (options_.fsync) RETURN_IF_ERROR(SyncDirectory(PathOf(kPackFolder)));
+    }
+    return ClaimNames(plan);
+  });
 }
 
 // Before a lost plan is replaced: the new plan must not take shards of another plan for its own.

@@ -324,6 +324,7 @@ class PlanTest(cluster.ClusterTest):
     said = self.pack("build", "--plan", "damaged", "-o", "out", "--join", "--dry-run", expect=4).stderr
     self.assertIn("does not match its own hash", said)
 
+  # While the first shards are built.
   def test_a_large_plan_is_checked_and_copied(self):
     long = "x" * 230
     for number in range(1000):
@@ -349,6 +350,18 @@ class PlanTest(cluster.ClusterTest):
       self.assertIn("is damaged: its slice of shard 99", said)
       self.assertEqual(there, plan.exists())
     self.assertEqual(b"SPKPLAN1 damaged", plan.read_bytes())
+    self.clear()
+    big.write_bytes(data)
+    self.pack("plan", "large", "--shards", "99", "--write", "other", "-q")
+    plans = ("big", "other")
+    workers = [self.worker("--shards", str(number), plan=plan) for number, plan in enumerate(plans)]
+    said = [worker.communicate(timeout=60)[1].decode() for worker in workers]
+    codes = [worker.returncode for worker in workers]
+    self.assertEqual([0, 5], sorted(codes), said)
+    self.assertIn("was made with another plan:", said[codes.index(5)])
+    first = codes.index(0)
+    self.assertEqual((self.folder / plans[first]).read_bytes(), plan.read_bytes())
+    self.assertEqual([f"train-{first:06}.tar"], [path.name for path in self.out.glob("*.tar")])
 
 
 class WordsTest(cluster.ClusterTest):
