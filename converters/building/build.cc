@@ -101,14 +101,18 @@ absl::StatusOr<RunReport> BuildOrThrow(const Plan& plan, const SampleSource& sou
   progress.done_shards = report.kept_shards;
 
   std::vector<ShardResult> mine;  // built by this run
-  const absl::Status built =
-      BuildShards(std::move(to_build), out, plan, source, options, pool, progress, stop,
-                  [&](ShardResult result) {
-                    const bool by_other = !result.journal.empty();  // read from there
-                    results.push_back(std::move(result));
-                    ++(by_other ? report.others_shards : report.built_shards);
-                    if (!by_other) mine.push_back(results.back());
-                  });
+  absl::Status built = BuildShards(std::move(to_build), out, plan, source, options, pool, progress,
+                                   stop, [&](ShardResult result) {
+                                     const bool by_other =
+                                         !result.journal.empty();  // read from there
+                                     results.push_back(std::move(result));
+                                     ++(by_other ? report.others_shards : report.built_shards);
+                                     if (!by_other) mine.push_back(results.back());
+                                   });
+  // Also where nothing was left to build: the plan that was there may be lost.
+  if (built.ok() || absl::IsAborted(built)) {
+    if (absl::Status planned = out.AwaitPlan(); !planned.ok()) built = std::move(planned);
+  }
   if (!built.ok() && options.output.worker && out.PublishedByOther(plan)) {
     // Overtaken: what this worker was building is published, and the staging area is gone.
     absl::StatusOr<Manifest> manifest = Manifest::Read(out.path());

@@ -52,9 +52,10 @@ absl::Status FailedShards::SetAside() const {
 
 bool SaysSomethingOfTheShard(FailedShards::Fate fate, const absl::Status& status) {
   if (fate == FailedShards::Fate::kSetAside) return true;
-  return fate == FailedShards::Fate::kEndsRun && !absl::IsResourceExhausted(status) &&
-         !absl::IsUnavailable(status) && !absl::IsPermissionDenied(status) &&
-         !absl::IsFailedPrecondition(status) && !absl::IsNotFound(status);
+  return fate == FailedShards::Fate::kEndsRun && !absl::IsCancelled(status) &&
+         !absl::IsResourceExhausted(status) && !absl::IsUnavailable(status) &&
+         !absl::IsPermissionDenied(status) && !absl::IsFailedPrecondition(status) &&
+         !absl::IsNotFound(status);
 }
 
 }  // namespace shardpack

@@ -67,6 +67,7 @@ ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, Out
       arena_(options.jobs, /*reserved_for_masters=*/0),
       memory_(options.memory_bytes, progress.memory_bytes),
       choice_(plan, out),
+      look_period_(kLeastLookPeriod),
       failures_(out) {}
 
 ShardScheduler::~ShardScheduler() = default;
@@ -255,6 +256,14 @@ void ShardScheduler::EndRun(std::exception_ptr thrown) {
   if (thrown_ == nullptr) thrown_ = std::move(thrown);
   for (const auto& shard : open_) shard->Fail();
   changed_.notify_all();
+}
+
+// With an error that says nothing of the shard.
+void ShardScheduler::EndRun(OpenShard& shard, const absl::Status& status) {
+  const std::lock_guard lock(mutex_);
+  shard.Fail();
+  failed_.Update(status);
+  ResumeParked();
 }
 
 ShardScheduler::Work ShardScheduler::TakeFirst(std::deque<Work>& queue) {
@@ -475,6 +484,12 @@ void ShardScheduler::FinishShard(const std::shared_ptr<OpenShard>& shard) {
   std::unique_lock lock(mutex_);
   if (shard->failed) return CloseIfFailed(shard);
   lock.unlock();
+  const absl::Status planned = out_.AwaitPlan();
+  if (!planned.ok()) {
+    EndRun(*shard, planned);
+    lock.lock();
+    return CloseIfFailed(shard);
+  }
   ++progress_.proving;
   absl::StatusOr<ShardResult> result = shard->builder->Finish();
   --progress_.proving;

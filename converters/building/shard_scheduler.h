@@ -118,6 +118,7 @@ class ShardScheduler {
   void FailShard(OpenShard& shard, absl::Status status, bool of_input = false);
   void Report(ShardResult result);
   void EndRun(std::exception_ptr thrown);
+  void EndRun(OpenShard& shard, const absl::Status& status);
   std::unique_ptr<TransformScratch> TakeScratch();
   void ReturnScratch(std::unique_ptr<TransformScratch> scratch);
 
@@ -147,7 +148,7 @@ class ShardScheduler {
   using Clock = std::chrono::steady_clock;
   ShardChoice choice_;
   Clock::time_point next_look_;  // at shards that others hold
-  std::chrono::milliseconds look_period_{0};
+  std::chrono::milliseconds look_period_;
 
   std::mutex done_mutex_;  // held while `done` is called; never together with mutex_
   const std::function<void(ShardResult)>* done_ = nullptr;

@@ -33,6 +33,7 @@
 #include "converters/planning/plan_options.h"
 #include "converters/planning/plan_slices.h"
 #include "formats/core/format.h"
+#include "formats/io/staged_file.h"
 
 namespace shardpack {
 
@@ -69,6 +70,9 @@ class Plan {
   // Appends the file piece by piece; the same bytes for equal plans.
   absl::Status WriteTo(const std::function<absl::Status(std::string_view)>& append) const;
   std::string ToBytes() const;
+  // Of a sliced plan, the file with a hole in place of its rows: Open knows what it says of all
+  // rows, and no slice is good.
+  absl::Status WriteWithoutRowsTo(StagedFile& file) const;
 
   // nullptr: not sliced.
   const PlanSlices* slices() const { return slices_.get(); }
@@ -77,6 +81,8 @@ class Plan {
   absl::Status CheckSlice(size_t shard) const;
   // With the rows of no shard; ends early with the first error of `before_each`.
   absl::Status CheckAllSlices(const std::function<absl::Status()>& before_each = nullptr) const;
+  // Whether the first slice is good: what WriteWithoutRowsTo wrote has none that is.
+  bool HasRows() const;
   // They may be used again, but need no memory until then.
   void DropSlice(size_t shard) const;
   // The row in the listing that was planned.

@@ -421,6 +421,13 @@ absl::Status Plan::CheckAllSlices(const std::function<absl::Status()>& before_ea
   return absl::OkStatus();
 }
 
+bool Plan::HasRows() const {
+  if (!slices_) return true;
+  size_t slice = 0;
+  while (slice + 1 < slices_->slices().size() && slices_->slices()[slice].count == 0) ++slice;
+  return CheckPart(slice).ok();
+}
+
 void Plan::DropSlice(size_t shard) const {
   if (slices_) slices_->Drop(shard);
 }

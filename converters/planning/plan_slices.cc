@@ -145,8 +145,8 @@ std::optional<Digest> PlanSlices::Compute(size_t slice) const {
 }
 
 void PlanSlices::Drop(size_t slice) const {
-  std::array<std::string_view, kPlanColumns>
-      parts;  // all before the first is dropped: names are found by their ends
+  // All before the first is dropped: names are found by their ends.
+  std::array<std::string_view, kPlanColumns> parts;
   for (size_t i = 0; i < kPlanColumns; ++i) {
     parts[i] = Part(static_cast<PlanColumn>(i), slices_[slice]).value_or(std::string_view());
   }

@@ -93,6 +93,7 @@ class PlanSlices {
   const PlanFile& file() const { return file_; }
   const PlanShape& shape() const { return shape_; }
   std::span<const PlanSlice> slices() const { return slices_; }
+  uint64_t rows_end() const { return places_.end; }  // where the columns end in the file
 
   // Empty if the plan lacks the column.
   template <typename T>

@@ -373,6 +373,14 @@ absl::Status Plan::WriteTo(const std::function<absl::Status(std::string_view)>& 
   return PlanWriter(*this, append).Write();
 }
 
+absl::Status Plan::WriteWithoutRowsTo(StagedFile& file) const {
+  const std::string_view bytes = slices_->file().bytes;
+  const uint64_t rows_end = slices_->rows_end();
+  RETURN_IF_ERROR(file.Append(AsBytes(bytes.substr(0, kPlanHeaderBytes))));
+  RETURN_IF_ERROR(file.Skip(rows_end - kPlanHeaderBytes));
+  return file.Append(AsBytes(bytes.substr(rows_end)));
+}
+
 std::string Plan::ToBytes() const {
   std::string bytes;
   (void)WriteTo([&](std::string_view part) {

@@ -71,7 +71,7 @@ class OutputDir {
                                                      bool with_others = false);
 
   OutputDir(OutputDir&&) = default;
-  OutputDir& operator=(OutputDir&&) = default;
+  OutputDir& operator=(OutputDir&&) = delete;
 
   // Where files are written: OUT, or the folder beside it with --overwrite.
   const std::string& path() const { return path_; }
@@ -114,6 +114,9 @@ class OutputDir {
   // Whether another run has published this plan's dataset since.
   bool PublishedByOther(const Plan& plan) const;
 
+  // Call before anything of a shard is published: waits until OUT holds the whole plan, which for a
+  // large one is copied meanwhile. An error says nothing of the shard.
+  absl::Status AwaitPlan() const;
   // Moves a finished file to its final name, in a folder of OUT if the name has one. An existing
   // file with the same bytes stays. One with other bytes is replaced if it was there when this run
   // began, under a name that an earlier run noted as its own, or if a run has noted exactly these
@@ -176,7 +179,8 @@ class OutputDir {
   absl::Status OtherBytes(const std::string& name, const FileEntry& mine) const;
   absl::Status IndexPlan(const Plan& plan, std::optional<Plan>* was);
   absl::StatusOr<Plan> OpenTheirs(const PlanFile& file, const Plan& plan) const;
-  absl::Status AwaitPlan() const;
+  bool IsCopiedMeanwhile(const Plan& plan) const;
+  bool HoldsWholePlan() const;
   absl::Status CheckJournals(const Plan& plan);
   bool ReadsFewJournals() const;
   void Keep(ShardResult line) const;
@@ -186,6 +190,7 @@ class OutputDir {
   absl::Status OrOverwrite(const absl::Status& status) const;
   absl::Status Replace(std::string_view name, std::string_view bytes) const;
   absl::Status PublishPlan(const Plan& plan) const;
+  absl::Status PublishWithoutRows(const Plan& plan) const;
   absl::Status ReplacePlan(const Plan& plan) const;
   absl::StatusOr<std::unique_ptr<StagedFile>> StagePlan(const Plan& plan) const;
   absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
@@ -219,7 +224,7 @@ class OutputDir {
   // Files that earlier runs have noted as their own, as they were when this run began.
   std::map<std::string, Seen> replaceable_;
   std::unique_ptr<RunStage> stage_;
-  std::unique_ptr<PlanCopy> plan_copy_;  // uses the stage
+  std::unique_ptr<PlanCopy> plan_copy_;  // uses the folder and the stage
   std::unique_ptr<Journal> journal_;
   std::shared_ptr<Followed> followed_;
   std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first

@@ -77,16 +77,15 @@ void OutputDir::FollowFrom(const std::string& own_journal) {
 absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
   const std::string path = PathOf(kPlanName);
   absl::StatusOr<PlanFile> file = MapPlan(path);
+  const bool meanwhile = IsCopiedMeanwhile(plan);
+  const auto copy = [&](PlanCopy::Begin begin) {
+    plan_copy_ = std::make_unique<PlanCopy>(plan, options_, *stage_, *folder_, begin);
+  };
   if (absl::IsNotFound(file.status())) {
     absl::Status status = CheckJournals(plan);
-    const bool large =
-        plan.slices() != nullptr && plan.slices()->file().bytes.size() > kSmallPlanBytes;
-    if (status.ok() && options_.shares() && large) {
-      plan_copy_ = std::make_unique<PlanCopy>(plan, options_, *stage_, path);
-      return absl::OkStatus();
-    }
-    if (status.ok()) status = PublishPlan(plan);
+    if (status.ok()) status = meanwhile ? PublishWithoutRows(plan) : PublishPlan(plan);
     if (status.ok() && options_.fsync) status = SyncDirectory(PathOf(kPackFolder));
+    if (status.ok() && meanwhile) copy(PlanCopy::Begin::kNow);
     if (status.ok()) return ClaimNames(plan);
     if (!absl::IsAlreadyExists(status)) return status;
     file = MapPlan(path);  // another worker was first
@@ -99,8 +98,15 @@ absl::Status OutputDir::IndexPlan(const Plan& plan, std::optional<Plan>* was) {
     return status.ok() ? ClaimNames(plan) : status;
   }
   if (!theirs.ok()) return theirs.status();
+  // Whoever was first is at it, or has ended.
+  if (meanwhile && !theirs->HasRows()) copy(PlanCopy::Begin::kWithWait);
   *was = *std::move(theirs);
   return ClaimNames(plan);
+}
+
+bool OutputDir::IsCopiedMeanwhile(const Plan& plan) const {
+  return options_.shares() && !options_.only_commit && plan.slices() != nullptr &&
+         plan.slices()->file().bytes.size() > kSmallPlanBytes;
 }
 
 // The plan that is there, if it is this one; DataLoss when it is damaged.
@@ -129,23 +135,20 @@ absl::StatusOr<Plan> OutputDir::OpenTheirs(const PlanFile& file, const Plan& pla
   return theirs;
 }
 
-// What is published follows the plan that it is of.
 absl::Status OutputDir::AwaitPlan() const {
   if (plan_copy_ == nullptr) return absl::OkStatus();
-  return plan_copy_->End([this](const absl::Status& copied) {
-    const Plan& plan = plan_copy_->plan();
-    if (absl::IsAlreadyExists(copied)) {  // another worker was first
-      ASSIGN_OR_RETURN(const PlanFile file, MapPlan(PathOf(kPlanName)));
-      const absl::StatusOr<Plan> theirs = OpenTheirs(file, plan);
-      if (absl::IsDataLoss(theirs.status())) return DamagedPlan(path_, theirs.status());
-      if (!theirs.ok()) return theirs.status();
-      RETURN_IF_ERROR(CheckFreshness(*theirs, plan));
-    } else {
-      RETURN_IF_ERROR(copied);
-      if (options_.fsync) RETURN_IF_ERROR(SyncDirectory(PathOf(kPackFolder)));
-    }
-    return ClaimNames(plan);
-  });
+  absl::Status copied = plan_copy_->Wait();
+  // Another worker may have been faster, or luckier.
+  if (!copied.ok() && !absl::IsCancelled(copied) && HoldsWholePlan()) return absl::OkStatus();
+  return copied;
+}
+
+bool OutputDir::HoldsWholePlan() const {
+  absl::StatusOr<PlanFile> file = MapPlan(PathOf(kPlanName));
+  if (!file.ok()) return false;
+  const absl::StatusOr<Plan> there =
+      Plan::Open(*std::move(file), [&](std::string_view) { return &plan_copy_->plan().format(); });
+  return there.ok() && there->digest() == plan_ && there->HasRows();
 }
 
 // Before a lost plan is replaced: the new plan must not take shards of another plan for its own.
@@ -170,6 +173,10 @@ absl::Status OutputDir::CheckFreshness(const Plan& was, const Plan& now) const {
   if (path_ != out_) return absl::OkStatus();
   for (const uint32_t n : wanted_) {
     if (!options_.worker && journalled_.contains(n)) continue;
+    if (was.ShardTimes(n) != now.ShardTimes(n) && !was.HasRows()) {
+      return OrOverwrite(Conflict(
+          path_, absl::StrCat("was begun with a plan of other file times (shard ", n, ")")));
+    }
     ASSIGN_OR_RETURN(const std::optional<uint32_t> row, FirstChangedRow(was, now, n));
     if (row) {
       return OrOverwrite(
@@ -416,6 +423,7 @@ absl::Status OutputDir::CheckFreeSpace(const Plan& plan) const {
   for (const uint32_t n : wanted_) {
     if (done.count(n) == 0) needed += plan.shards()[n].bound_bytes;
   }
+  if (plan_copy_ != nullptr) needed += plan.slices()->file().bytes.size();
   struct statvfs facts;
   if (::statvfs(path_.c_str(), &facts) != 0)
     return IoStatus("look at the free space of", path_, errno);

@@ -14,6 +14,7 @@
 #include "converters/publishing/journal.h"
 #include "converters/publishing/pack_names.h"
 #include "converters/publishing/replacement.h"
+#include "converters/publishing/run_stage.h"
 #include "formats/core/manifest.h"
 #include "formats/io/escape.h"
 #include "formats/io/status_macros.h"
@@ -24,8 +25,9 @@ namespace {
 using Kind = OwnedFolder::Kind;
 
 // Found in stages besides the dataset's files: from builds, `pack repair`, and writers of sidecars.
-constexpr std::array<std::string_view, 7> kScratch = {
-    "of-the-run", "rebuilt", "energon-index.sqlite", "beat", "lease", "tried", "tried-link"};
+constexpr std::array<std::string_view, 8> kScratch = {
+    kOfTheRun, kPlanOfTheRun, "rebuilt", "energon-index.sqlite",
+    "beat",    "lease",       "tried",   "tried-link"};
 // More than any beat, lease or note of a failure holds.
 constexpr uint64_t kMaxNoteBytes = uint64_t{1} << 20;
 constexpr std::string_view kRebuilding =

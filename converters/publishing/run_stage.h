@@ -30,6 +30,8 @@ namespace shardpack {
 
 // The name, in a stage, of what a run is just writing and then gives its place.
 inline constexpr std::string_view kOfTheRun = "of-the-run";
+// The same of a plan that is copied meanwhile.
+inline constexpr std::string_view kPlanOfTheRun = "plan-of-the-run";
 
 class RunStage {
  public:

@@ -54,6 +54,14 @@ absl::Status StagedFile::Append(std::span<const Bytes> parts) {
   return absl::OkStatus();
 }
 
+absl::Status StagedFile::Skip(uint64_t bytes) {
+  RETURN_IF_ERROR(Flush());
+  if (::lseek(file_.descriptor(), static_cast<off_t>(bytes), SEEK_CUR) < 0)
+    return Remember(IoStatus("seek in", file_.path(), errno));
+  size_ += bytes;
+  return absl::OkStatus();
+}
+
 absl::Status StagedFile::Flush() {
   if (!failed_.ok()) return failed_;
   if (size_ == 0) {

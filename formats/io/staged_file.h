@@ -39,6 +39,9 @@ class StagedFile {
   absl::Status Append(std::span<const Bytes> parts);
   absl::Status Append(Bytes part) { return Append(std::span(&part, 1)); }
 
+  // Leaves a hole, which reads as zeros and takes no space; something is appended after it.
+  absl::Status Skip(uint64_t bytes);
+
   // Bytes appended so far, including the buffer; for a file written by a library, its size at the
   // last Flush.
   uint64_t size() const { return size_; }

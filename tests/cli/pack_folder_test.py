@@ -17,6 +17,7 @@ THEIRS = {
 }
 # What a killed run leaves beside them.
 LEFT = {f"stage/{RUN}/train-000000.tar": b"half", f"stage/{RUN}/of-the-run": b"half",
+        f"stage/{RUN}/plan-of-the-run": b"half",
         f"stage/{RUN}/train-000000.tar.values": b"half", f"stage/{RUN}/train-000001.tar.spool": b"half",
         f"stage/{RUN}/rebuilt.part": b"half", f"stage/{RUN}/0.pidx.new": b"half",
         "stage/node-00000000-2-00000000.lock": b"", "stage/node-00000000-2-00000000/train-000001.pidx": b"half",

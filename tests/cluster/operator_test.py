@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import threading
+import time
 
 import cluster
 from cluster import ELSEWHERE
@@ -324,44 +325,22 @@ class PlanTest(cluster.ClusterTest):
     said = self.pack("build", "--plan", "damaged", "-o", "out", "--join", "--dry-run", expect=4).stderr
     self.assertIn("does not match its own hash", said)
 
-  # While the first shards are built.
-  def test_a_large_plan_is_checked_and_copied(self):
-    long = "x" * 230
-    for number in range(1000):
-      (self.folder / f"large/{number:04}").mkdir(parents=True)
-      for each in range(65):
-        (self.folder / f"large/{number:04}/{long}{each:03}.jpg").write_bytes(b"x")
-    self.pack("plan", "large", "--shards", "100", "--write", "big", "-q")
-    big = self.folder / "big"
-    self.assertGreater(big.stat().st_size, 16 << 20)
-    plan = self.out / ".pack/plan"
-    self.pack("build", "--plan", "big", "-o", "out", "-q", "--shards", "0")
-    self.assertEqual((1, 1), (plan.stat().st_nlink, big.stat().st_nlink))
-    data = big.read_bytes()
-    self.assertEqual(data, plan.read_bytes())
-    self.clear()
-    with big.open("r+b") as file:
-      file.seek(4 * 65000 - 100)
-      file.write(b"\xff")
-    for there in (False, True):  # or a damaged one, which it would replace
-      if there:
-        self.write("out/.pack/plan", b"SPKPLAN1 damaged")
-      said = self.pack("build", "--plan", "big", "-o", "out", "-q", "--shards", "0", expect=4).stderr
-      self.assertIn("is damaged: its slice of shard 99", said)
-      self.assertEqual(there, plan.exists())
-    self.assertEqual(b"SPKPLAN1 damaged", plan.read_bytes())
-    self.clear()
-    big.write_bytes(data)
-    self.pack("plan", "large", "--shards", "99", "--write", "other", "-q")
-    plans = ("big", "other")
-    workers = [self.worker("--shards", str(number), plan=plan) for number, plan in enumerate(plans)]
-    said = [worker.communicate(timeout=60)[1].decode() for worker in workers]
-    codes = [worker.returncode for worker in workers]
-    self.assertEqual([0, 5], sorted(codes), said)
-    self.assertIn("was made with another plan:", said[codes.index(5)])
-    first = codes.index(0)
-    self.assertEqual((self.folder / plans[first]).read_bytes(), plan.read_bytes())
-    self.assertEqual([f"train-{first:06}.tar"], [path.name for path in self.out.glob("*.tar")])
+
+class WaitingTest(cluster.ClusterTest):
+
+  def test_a_worker_that_waits_looks_now_and_then(self):
+    log = self.folder / "calls"
+    holder = self.paused("--shards", "0")
+    waiting = self.worker("--shards", "0", env={"LD_PRELOAD": cluster.SHIM, "SHARDPACK_FAULT_ROOT": str(self.out),
+                                                "SHARDPACK_FAULT_LOG": str(log)})
+    time.sleep(2)
+    waiting.terminate()
+    waiting.communicate(timeout=60)
+    holder.send_signal(signal.SIGCONT)
+    self.ends(holder)
+    calls = log.read_text().count("\n")
+    self.assertGreater(calls, 20)
+    self.assertLess(calls, 2000)
 
 
 class WordsTest(cluster.ClusterTest):
