@@ -34,6 +34,7 @@
 #include "formats/io/list_folder.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
+#include "jobs/shared_list.h"
 
 namespace shardpack::cli {
 namespace {
@@ -261,6 +262,11 @@ absl::StatusOr<std::string> AwaitedBuild(const std::string& out) {
   if (!S_ISDIR(facts.st_mode)) {
     return absl::InvalidArgumentError(
         StrCat(shown, " is not a folder; name the OUT of the workers"));
+  }
+  ASSIGN_OR_RETURN(const bool list, HoldsList(out));
+  if (list) {
+    return absl::InvalidArgumentError(
+        StrCat(shown, " holds a list of pack list, and no build; name the OUT of the workers"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(out));
   // Workers make `.pack` first; the commit, which removes it last, has written a manifest by then.

@@ -6,6 +6,7 @@
 //   EndAtOnceOnSignal(false);                      // the run now has work to finish
 //
 // SIGXFSZ and SIGPIPE are ignored: a file-size limit and a closed pipe become errors of write().
+// SIGBUS of a mapped file that was cut, or whose disk failed, ends the process with 6 and names it.
 //
 // Lifetime: the process.
 // Thread-safety: any thread.

@@ -326,7 +326,28 @@ class PlanTest(cluster.ClusterTest):
     self.assertIn("does not match its own hash", said)
 
 
+class CutPlanTest(cluster.ClusterTest):
+
+  def test_the_plan_that_is_cut_is_named(self):
+    shutil.copy(self.folder / "plan", self.folder / "mine")
+    worker = self.paused("--join", "--json", plan="mine")
+    (self.folder / "mine").write_bytes(b"")
+    worker.send_signal(signal.SIGCONT)
+    out, err = worker.communicate(timeout=60)
+    self.assertEqual(6, worker.returncode, err)
+    self.assertIn(f"pack: error: {self.folder / 'mine'} became shorter while it was in use", err.decode())
+    self.assertEqual(6, json.loads(out.splitlines()[-1])["code"])
+    self.work("--join")
+    self.commit()
+    self.assert_whole()
+
+
 class WaitingTest(cluster.ClusterTest):
+
+  def test_a_list_is_no_build(self):
+    self.pack("list", "src", "--write", "lists", "-q")
+    self.assertIn("holds a list of pack list", self.pack("status", "--wait", "lists", expect=2).stderr)
+
 
   def test_a_worker_that_waits_looks_now_and_then(self):
     log = self.folder / "calls"
