@@ -124,6 +124,21 @@ void ShowWarnings(const std::vector<std::string>& warnings, PlanObserver& observ
   for (const std::string& warning : warnings) observer.Warn(warning);
 }
 
+// A loader scales objects whose JSON says the size of their image, if that has kept its shape.
+void WarnOfOldCoordinates(const std::map<std::string, std::string>& source, ResizeMode resize,
+                          PlanObserver& observer) {
+  const auto is = [&](const char* name, std::string_view value) {
+    const auto found = source.find(name);
+    return found != source.end() && found->second == value;
+  };
+  const bool keeps_shape = resize == ResizeMode::kShortest || resize == ResizeMode::kLongest;
+  if (resize == ResizeMode::kOff || !is("input-format", "coco")) return;
+  if (keeps_shape && is("coco", "full")) return;
+  observer.Warn(
+      "--resize changes the images and not the coordinates of their boxes, polygons and keypoints, "
+      "which are packed as they are: resize when loading, which moves both");
+}
+
 }  // namespace
 
 absl::StatusOr<Prepared> PreparePlan(const PackRequest& request, IoPool& pool,
@@ -147,6 +162,9 @@ absl::StatusOr<Prepared> PreparePlan(const PackRequest& request, IoPool& pool,
   if (opened.dataset) InheritOptions(*opened.dataset, *format, request.given, &plan_options);
   status = FitFields(request, *format, &plan_options, &listing, observer);
   if (!status.ok()) return status;
+  const bool recorded = opened.dataset && opened.dataset->manifest() != nullptr;
+  WarnOfOldCoordinates(recorded ? opened.dataset->manifest()->options : plan_options.source,
+                       plan_options.pixels.resize, observer);
   const bool finds_shape = FindLayout(*format, plan_options.layout)->fixed_shape &&
                            plan_options.pixels.encode == EncodeAs::kRaw &&
                            plan_options.pixels.resize == ResizeMode::kOff;

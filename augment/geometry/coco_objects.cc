@@ -37,6 +37,7 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::string error;
   std::optional<std::vector<Element>> boxes, annotations;
+  AnnotatedSize size;
 
   bool null() override { return NotAtRoot() && NoNumber("null"); }
   bool boolean(bool value) override {
@@ -104,6 +105,7 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(string_t& name) override {
     if (depth_ == 1) root_key_ = name;
+    if (depth_ == 2) root_member_ = name;
     if (list_ == nullptr) return true;
     if (depth_ == element_depth_ + 1) inner_ = name;
     if (depth_ != element_depth_) return true;
@@ -191,7 +193,11 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
   }
   bool Number(double value) {
     if (!NotAtRoot()) return false;
-    if (list_ == nullptr) return true;
+    if (list_ == nullptr) {
+      if (depth_ == 2 && root_key_ == "image" && root_member_ == "width") size.width = value;
+      if (depth_ == 2 && root_key_ == "image" && root_member_ == "height") size.height = value;
+      return true;
+    }
     if (IsBareElement()) return Fail("is a number and no object");
     const size_t below = depth_ - element_depth_;
     if (below == 0 && member_ == Member::kArea) element_.area = value;
@@ -212,8 +218,9 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
   size_t element_depth_ = 0;  // at which an object of the list is open
   std::vector<Element>* list_ = nullptr;
   std::string root_key_;
-  std::string inner_;      // the member of a segmentation that is an object
-  bool in_rings_ = false;  // within a segmentation that is a list
+  std::string root_member_;  // of the object that is the member `root_key_`
+  std::string inner_;        // the member of a segmentation that is an object
+  bool in_rings_ = false;    // within a segmentation that is a list
   Member member_ = Member::kOther;
   uint32_t seen_ = 0;
   Element element_;
@@ -348,11 +355,14 @@ absl::StatusOr<std::vector<ImageObject>> Join(const std::vector<Element>& boxes,
 
 }  // namespace
 
-absl::StatusOr<std::vector<ImageObject>> ParseObjects(std::string_view json) {
+absl::StatusOr<std::vector<ImageObject>> ParseObjects(std::string_view json, AnnotatedSize* size) {
   ObjectSax sax;
   if (!nlohmann::json::sax_parse(json.begin(), json.end(), &sax)) {
     return absl::InvalidArgumentError(sax.error.empty() ? "not JSON" : sax.error);
   }
+  const bool said = IsCoordinate(sax.size.width) && IsCoordinate(sax.size.height) &&
+                    sax.size.width > 0 && sax.size.height > 0;
+  if (size != nullptr) *size = said ? sax.size : AnnotatedSize();
   if (sax.boxes) return Join(*sax.boxes, sax.annotations.value_or(std::vector<Element>()));
   if (!sax.annotations) {
     return absl::InvalidArgumentError(

@@ -44,7 +44,14 @@ struct ImageObject {
   std::vector<Keypoint> keypoints;
 };
 
-absl::StatusOr<std::vector<ImageObject>> ParseObjects(std::string_view json);
+// Of the image that the coordinates are of: width and height of the member `image` that `pack`
+// writes. 0: not said.
+struct AnnotatedSize {
+  double width = 0, height = 0;
+};
+
+absl::StatusOr<std::vector<ImageObject>> ParseObjects(std::string_view json,
+                                                      AnnotatedSize* size = nullptr);
 
 }  // namespace shardpack
 

@@ -31,6 +31,28 @@ absl::Status CheckField(const FieldDecode& field, const PixelPipelineOptions& im
   return absl::OkStatus();
 }
 
+// The image that the coordinates of objects are of, with the same crop.
+struct AnnotatedImage {
+  uint32_t width = 0, height = 0;
+  Crop crop;
+};
+
+// Images are resized when they are packed, and their JSON is not. A size that is turned is that of
+// the stored image, whose orientation annotations rarely know of: coordinates are as displayed.
+absl::StatusOr<AnnotatedImage> AnnotatedImageOf(const AnnotatedSize& size,
+                                                const SampleGeometry& image) {
+  const auto width = static_cast<uint32_t>(size.width), height = static_cast<uint32_t>(size.height);
+  const bool turned = width == image.height && height == image.width;
+  if (width == 0 || height == 0 || turned)
+    return AnnotatedImage{image.width, image.height, image.crop};
+  const absl::StatusOr<Crop> crop =
+      SharedCrop(image.crop, image.width, image.height, width, height);
+  if (crop.ok()) return AnnotatedImage{width, height, *crop};
+  return absl::InvalidArgumentError(
+      absl::StrCat("its coordinates are of an image of ", width, " x ", height,
+                   " pixels, and this one has another shape, ", image.width, " x ", image.height));
+}
+
 }  // namespace
 
 absl::Status CheckFieldDecodes(std::span<const FieldDecode> fields,
@@ -136,9 +158,11 @@ absl::Status FieldDecoder::Run(Pipelines& pipelines, Bytes encoded, const Sample
   if (!shares) augment_.Draw(own, image_.crop.width, image_.crop.height, drawn);
   if (shares) drawn = field_.share == Share::kAll && pipelines.pixels ? program : program.Warps();
   if (pipelines.object_labels) {
-    ASSIGN_OR_RETURN(const std::vector<ImageObject> objects, ParseObjects(AsText(encoded)));
-    RETURN_IF_ERROR(
-        pipelines.object_labels->Run(objects, image.width, image.height, image.crop, slot));
+    AnnotatedSize size;
+    ASSIGN_OR_RETURN(const std::vector<ImageObject> objects, ParseObjects(AsText(encoded), &size));
+    ASSIGN_OR_RETURN(const AnnotatedImage annotated, AnnotatedImageOf(size, image));
+    RETURN_IF_ERROR(pipelines.object_labels->Run(objects, annotated.width, annotated.height,
+                                                 annotated.crop, slot));
     return WarpMap(pipelines, drawn.Warps(), slot);
   }
   if (pipelines.labels) {
@@ -170,10 +194,12 @@ absl::Status FieldDecoder::DecodePixels(Bytes encoded, const SampleGeometry& ima
 absl::StatusOr<MovedObjects> FieldDecoder::DecodeObjects(Bytes json,
                                                          const SampleGeometry& image) const {
   if (json.data() == nullptr) return MovedObjects();
-  ASSIGN_OR_RETURN(const std::vector<ImageObject> objects, ParseObjects(AsText(json)));
-  const Movement movement = {.source_width = double(image.width),
-                             .source_height = double(image.height),
-                             .crop = image.crop,
+  AnnotatedSize size;
+  ASSIGN_OR_RETURN(const std::vector<ImageObject> objects, ParseObjects(AsText(json), &size));
+  ASSIGN_OR_RETURN(const AnnotatedImage annotated, AnnotatedImageOf(size, image));
+  const Movement movement = {.source_width = double(annotated.width),
+                             .source_height = double(annotated.height),
+                             .crop = annotated.crop,
                              .width = double(image_.crop.width),
                              .height = double(image_.crop.height),
                              .warps = image.warps};

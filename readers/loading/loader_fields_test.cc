@@ -30,7 +30,9 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Pointwise;
 
 constexpr uint64_t kSeed = 11;
 constexpr uint32_t kWidth = 31, kHeight = 23;
@@ -253,6 +255,45 @@ TEST_F(LoaderFieldsTest, AFieldThatSharesNothing) {
     different += own.flip != CropOf(0, id).flip ? 1 : 0;
   }
   EXPECT_GT(different, 0u);
+}
+
+// `pack --resize longest` leaves the JSON as it is.
+TEST_F(LoaderFieldsTest, ObjectsOfTheImageBeforeItWasResized) {
+  Make();
+  // Boxes in an image of `scale` times the size, which the JSON says: as it is or turned.
+  const auto boxes = [&](double scale, bool says, bool turned) {
+    for (size_t i = 0; i < samples_.size(); ++i) {
+      if (i % 3 == 0) continue;
+      const double width = samples_[i].info.width * scale, height = samples_[i].info.height * scale;
+      *Field(i, "json") =
+          absl::StrCat(R"({"boxes":[{"bbox":[)", 5 * scale, ",", 3 * scale, ",", 30 * scale, ",",
+                       20 * scale, R"(],"label":1}])",
+                       says ? absl::StrCat(R"(,"image":{"width":)", turned ? height : width,
+                                           R"(,"height":)", turned ? width : height, "}")
+                            : "",
+                       "}");
+    }
+    Make();
+    LoaderOptions options = Options();
+    options.decode_fields = {{.field = "json", .as = FieldAs::kCoco}};
+    auto loader = *Loader::Open(*dataset_, MakeOrder(), {}, options, memory_);
+    std::vector<float> all;
+    for (auto batch = loader.Next(); (*batch).has_value(); batch = loader.Next()) {
+      const std::vector<float>& some = (*batch)->objects()->boxes;
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  };
+  const std::vector<float> expected = boxes(1, false, false);
+  EXPECT_GT(expected.size(), 40u);
+  EXPECT_EQ(boxes(1, true, false), expected);
+  EXPECT_EQ(boxes(1, true, true), expected);
+  EXPECT_THAT(boxes(4, true, false), Pointwise(FloatNear(1e-3f), expected));
+  *Field(17, "json") = R"({"boxes":[],"image":{"width":200,"height":160}})";
+  Make();
+  EXPECT_THAT(std::string(FirstError().message()),
+              HasSubstr("field json: its coordinates are of an image of 200 x 160 pixels, and this "
+                        "one has another shape, 91 x 56"));
 }
 
 // A stored map that is painted of the same objects moves as they do, under every crop and warp.

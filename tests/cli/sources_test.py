@@ -510,6 +510,15 @@ class CocoTest(command.PackTest):
     self.assertIn("warning: 2 boxes lie outside of the image, or with a negative side: the first is [30, 2, 20, 10] of images/0.jpg, 40x24",
                   done.stderr)
 
+  def test_boxes_do_not_follow_a_resize(self):
+    said = "--resize changes the images and not the coordinates of their boxes"
+    for words, warned in ((("longest",), False), (("longest", "--coco", "boxes"), True), (("pad",), True)):
+      with self.subTest(words):
+        done = self.pack_coco("--size", "20", "--missing-part", "keep", "--resize", *words)
+        self.assertEqual(warned, said in done.stderr.replace("\n", " "), done.stderr)
+    done = self.pack("convert", "out", "-o", "again", "--size", "10", "--resize", "exact")
+    self.assertIn(said, done.stderr.replace("\n", " "))
+
   def test_captions_are_no_negatives(self):
     self.coco["annotations"] = [{"id": i, "image_id": i, "caption": "a cat"} for i in range(6)]
     done = self.pack_coco()
