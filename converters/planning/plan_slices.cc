@@ -155,15 +155,13 @@ void PlanSlices::Drop(size_t slice) const {
 
 void PlanSlices::DropPages(std::string_view bytes) const {
   if (file_.path.empty() || bytes.empty()) return;  // not mapped
-  // With a page, the system maps those beside it that are in memory.
-  constexpr uintptr_t kFaultAround = uintptr_t{64} << 10;
-  const auto file = reinterpret_cast<uintptr_t>(file_.bytes.data());
-  const auto first = reinterpret_cast<uintptr_t>(bytes.data());
-  const uintptr_t begin = std::max(file, first / kFaultAround * kFaultAround);
-  const uintptr_t end =
-      std::min(file + file_.bytes.size(),
-               (first + bytes.size() + kFaultAround - 1) / kFaultAround * kFaultAround);
-  (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  // With a page, the system maps the whole folio that holds it, of up to so many bytes.
+  constexpr size_t kFolioBytes = size_t{2} << 20;
+  const auto first = static_cast<size_t>(bytes.data() - file_.bytes.data());
+  const size_t begin = first / kFolioBytes * kFolioBytes;
+  const size_t end = std::min(file_.bytes.size(),
+                              (first + bytes.size() + kFolioBytes - 1) / kFolioBytes * kFolioBytes);
+  (void)::madvise(const_cast<char*>(file_.bytes.data()) + begin, end - begin, MADV_DONTNEED);
 }
 
 }  // namespace shardpack
