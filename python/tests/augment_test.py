@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import functools
 import json
 import os
 import pathlib
@@ -182,8 +183,53 @@ class OwnOperationTest(unittest.TestCase):
     self.assertEqual(loader.stats()["augmentation"], "augment/1 own(darken) darken{by 2} views 1")
     with self.assertRaisesRegex(TypeError, "cannot be pickled"):
       pickle.dumps(plan)
-    with self.assertRaises(shardpack.OptionError):
-      shardpack.Augment().function(darken, "not a word")
+
+  def test_what_is_no_such_function_is_refused(self):
+    """It would be called, and end the process."""
+
+    def plain(*_arguments):
+      return 0
+
+    typed = ctypes.CDLL(None).strlen
+    typed.restype, typed.argtypes = ctypes.c_int32, RUN._argtypes_[:-1]
+    for wrong in (None, 0, -1, True, 1 << 64, 4095, 3.5, "abc", b"abcdefgh", ctypes.c_void_p(5), ctypes.c_void_p(), ctypes.c_uint64(1 << 20), RUN(), int):
+      with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, "^function must be a "):
+        shardpack.Augment().function(wrong, "wrong")
+    for wrong, says in ((plain, "Augment.batch"), (ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0), r"not c_int \(\)$"), (ctypes.CDLL(None).strlen, "argtypes of .* not set$"),
+                        (typed, r"not c_int \(c_void_p, .*c_u?long\)$"),
+                        (ctypes.CFUNCTYPE(None, *RUN._argtypes_)(plain), "not None"), (ctypes.CFUNCTYPE(ctypes.c_float, *RUN._argtypes_)(plain), "not c_float")):
+      with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, says):
+        shardpack.Augment().function(wrong, "wrong")
+
+  def test_ways_to_name_a_c_function(self):
+    blacken = RUN(lambda _self, pixels, width, height, channels, stride, *_: ctypes.memset(pixels, 0, height * stride) and 0)
+    address = ctypes.cast(blacken, ctypes.c_void_p).value
+
+    class OfNumba:
+      """What is looked at in a numba.cfunc."""
+
+      def __init__(self, typed):
+        self.address, self.ctypes = address, typed
+
+      def __call__(self):
+        raise AssertionError
+
+    untyped = OfNumba(None)
+    del untyped.ctypes
+    for given in (blacken, address, numpy.uint64(address), ctypes.c_void_p(address), OfNumba(blacken), untyped):
+      self.assertEqual(int(next(load(augment=shardpack.Augment().function(given, "blacken"))).pixels.max()), 0)
+    with self.assertRaisesRegex(shardpack.OptionError, "not c_int"):
+      shardpack.Augment().function(OfNumba(ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)), "blacken")
+
+  def test_names_are_words(self):
+    for wrong in ("", "a b", "a)", "\u00e9", "9a", "x" * 65, 5):
+      with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, r"^name must be a word .*function\(f, name='darken'\), not "):
+        shardpack.Augment().function(RUN(lambda *_: 0), wrong)
+    with self.assertRaisesRegex(shardpack.OptionError, r"^name must be a word .*batch\(f, name='darken'\), not '<lambda>'"):
+      shardpack.Augment().batch(lambda pixels, identities: None)
+    with self.assertRaisesRegex(shardpack.OptionError, "^name must be a word .*, not ''"):
+      shardpack.Augment().batch(functools.partial(print))
+    self.assertEqual(str(shardpack.Augment().batch(functools.partial(print), "mine")), "augment/1 batch(mine)")
 
   def test_a_function_of_batches(self):
     seen = []
@@ -219,8 +265,6 @@ class OwnOperationTest(unittest.TestCase):
       next(load(augment=shardpack.Augment().batch(fresh)))
     with self.assertRaisesRegex(shardpack.OptionError, "a text does not hold the functions"):
       load(augment=str(shardpack.Augment().batch(brand)))
-    with self.assertRaises(shardpack.OptionError):
-      shardpack.Augment().batch(lambda pixels, identities: None)  # its name is not a word
 
   def test_a_function_that_raises_loses_no_batch(self):
     """It comes again, with pixels that the function has not changed."""
