@@ -77,11 +77,13 @@ class Augment:
     return _plan, (str(self), self._own, self._functions)
 
   def then(self, step: str) -> Augment:
-    """The plan with one more step, as text: then('solarize(128, p=0.2)').
+    """The plan with more steps, as text without a version: then('solarize(128, p=0.2)').
 
     >>> print(shardpack.Augment().then('solarize(128, p=0.2)'))
     augment/1 solarize(threshold=128, p=0.2)
     """
+    if not isinstance(step, str) or step.lstrip().startswith("augment/"):
+      raise OptionError(f"step must be the text of steps, such as 'solarize(128, p=0.2)', not a whole plan or another object: {step!r}")
     return _plan(f"{self} {step}", self._own, self._functions)
 
   def plugin(self, path: Union[str, os.PathLike[str]], parameters: str = "", *, p: float = 1.0) -> Augment:

@@ -221,6 +221,13 @@ class OwnOperationTest(unittest.TestCase):
     with self.assertRaisesRegex(shardpack.OptionError, "not c_int"):
       shardpack.Augment().function(OfNumba(ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)), "blacken")
 
+  def test_then_takes_the_text_of_steps(self):
+    plan = shardpack.Augment("invert")
+    self.assertEqual(str(plan.then("equalize solarize(90)")), "augment/1 invert equalize solarize(threshold=90)")
+    for wrong in (plan, str(plan), 5, None):
+      with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, "^step must be the text of steps"):
+        plan.then(wrong)
+
   def test_names_are_words(self):
     for wrong in ("", "a b", "a)", "\u00e9", "9a", "x" * 65, 5):
       with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, r"^name must be a word .*function\(f, name='darken'\), not "):
@@ -428,8 +435,11 @@ class LoaderTest(unittest.TestCase):
   def test_devices_copy_what_the_host_augments(self):
     on_device = load(augment="invert", device="cpu")
     numpy.testing.assert_array_equal(numpy.from_dlpack(next(on_device).images), next(load(augment="invert")).pixels)
-    self.assertEqual(on_device.stats()["host"]["augmentation"], "augment/1 invert views 1")
+    self.assertEqual(on_device.stats()["augmentation"], "augment/1 invert views 1")
+    self.assertEqual(load(augment="invert", device="cpu", decode_on="device").stats()["augmentation"], "augment/1 invert views 1")
     self.assertIn("on the host, with decoding: augment/1 invert", on_device.explain())
+    with self.assertRaisesRegex(shardpack.OptionError, "from_dlpack"):
+      numpy.asarray(next(on_device).images)
     self.assertEqual(on_device.state_dict()["augmentation"], "augment/1 invert views 1")
     with self.assertRaisesRegex(shardpack.UnsupportedError, "several views and mixed samples"):
       load(views=2, device="cpu")
