@@ -393,6 +393,8 @@ class LoaderTest(unittest.TestCase):
           self.assertTrue(x0 <= columns.min() + 1 and y0 <= rows.min() + 1 and x1 >= columns.max() and y1 >= rows.max())
           self.assertLess((x1 - x0) - (columns.max() + 1 - columns.min()), 8)
     self.assertGreater(seen, COUNT // 2)
+    with self.assertRaisesRegex(shardpack.UnsupportedError, "no affine maps: ask for the batch's projection instead"):
+      _ = next(load(augment="perspective(p=1)")).affine
     with self.assertRaisesRegex(shardpack.OptionError, "the plan moves pixels"):
       next(load(augment=plan, fields=["image", "json"])).boxes()
     with self.assertRaisesRegex(shardpack.OptionError, "not operations that move pixels"):
