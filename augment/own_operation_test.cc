@@ -91,6 +91,15 @@ TEST(OwnOperationTest, ProgramsWithThemAreNotReplayed) {
   EXPECT_EQ(AugmentPlan::Parse("batch(3)").status().message(),
             "column 7: batch has 0 parameters besides p, epochs and stream");
   EXPECT_EQ(AugmentPlan::Parse("batch(mine)")->ToText(), "augment/1 batch(mine)");
+  EXPECT_TRUE(AugmentPlan::Parse("invert batch(mine) batch(other)").ok());
+  for (const std::string next : {"invert", "own(it)", "rand_augment"}) {
+    const absl::Status after = AugmentPlan::Parse("batch(a) batch(mine) " + next).status();
+    EXPECT_EQ(after.message(), "column 22: " + next.substr(0, next.find('(')) +
+                                   " stands after batch(mine), which changes whole batches when "
+                                   "all other steps are done: put it last");
+  }
+  AugmentPlan last = *AugmentPlan::Parse("batch(mine)");
+  EXPECT_EQ(last.Add({.name = "it", .run = Nothing}).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(OwnOperationTest, AFailureSaysWhose) {

@@ -122,7 +122,8 @@ class Augment:
     """Calls function(pixels, identities) for every batch, as it is returned: pixels are uint8 [n, height, width, channels], to be changed
     in place, identities uint64 [n, 3]: seed, epoch and id of each. What it raises comes from next(), which
     gives the same batch again if it is asked once more; what it returns must be None. name: in the text, the function's
-    own unless given. Needs a Loader of uint8 in the layout nhwc and one view, in host memory.
+    own unless given. It comes after all other steps of the plan, and does not see label maps, objects and further images. Needs a
+    Loader of uint8 in the layout nhwc and one view, in host memory.
 
     >>> def darken(pixels, identities):
     ...   pixels //= 2

@@ -268,6 +268,8 @@ class OwnOperationTest(unittest.TestCase):
       load(augment=shardpack.Augment().batch(brand), device="cpu")
     with self.assertRaises(TypeError):
       shardpack.Augment().batch("brand")
+    with self.assertRaisesRegex(shardpack.OptionError, r"column 24: solarize stands after batch\(brand\), "):
+      shardpack.Augment().batch(brand).then("solarize(90)")
     with self.assertRaisesRegex(shardpack.OptionError, "what it returns would be lost"):
       next(load(augment=shardpack.Augment().batch(fresh)))
     with self.assertRaisesRegex(shardpack.OptionError, "a text does not hold the functions"):
