@@ -88,7 +88,8 @@ class Augment:
 
   def plugin(self, path: Union[str, os.PathLike[str]], parameters: str = "", *, p: float = 1.0) -> Augment:
     """An operation of a shared library that exports shardpack_op_v1 (shardpack_op.h), which reads the parameters. Raises
-    UnsupportedError that names the file for what is not a plug-in, OptionError for parameters that it refuses."""
+    errors that name the file: NotFoundError; StateError for what cannot be loaded, is no plug-in, or has changed since this process
+    loaded it, because the code stays; UnsupportedError for a plug-in of another version; OptionError for parameters that it refuses."""
     path = os.path.abspath(os.fspath(path))
     name = text_made(library.plugin_name, c_path(path, "path"), c_text(parameters, "parameters"))
     return self._with_own(_Own(path, parameters, name, 0, None), p)

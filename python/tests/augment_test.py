@@ -153,9 +153,23 @@ class OwnOperationTest(unittest.TestCase):
       load(augment=str(plan))
     with self.assertRaisesRegex(shardpack.OptionError, "my_noise.so refuses the parameters loud: amount=0..255 is needed"):
       shardpack.Augment().plugin(PLUGIN, "loud")
-    for path in ("no_such.so", "python/tests/augment_test.py"):
-      with self.assertRaisesRegex(shardpack.Error, os.path.basename(path)):
+    for path, kind in (("no_such.so", shardpack.NotFoundError), ("python/tests/augment_test.py", shardpack.StateError),
+                       ("augment/test_plugin_abi.so", shardpack.UnsupportedError)):
+      with self.assertRaisesRegex(kind, os.path.basename(path)):
         shardpack.Augment().plugin(path)
+
+  def test_a_plugin_that_was_built_again(self):
+    """The process keeps the code that it has loaded."""
+    path = WORK / "again.so"
+    for more in (b"", b"new"):
+      path.with_suffix(".part").write_bytes(pathlib.Path(PLUGIN).read_bytes() + more)
+      path.with_suffix(".part").rename(path)
+      if not more:
+        plan = shardpack.Augment().plugin(path, "amount=3")
+        load(augment=plan)
+    for again in (lambda: shardpack.Augment().plugin(path, "amount=3"), lambda: load(augment=plan)):
+      with self.assertRaisesRegex(shardpack.StateError, "again.so has changed since this process loaded it"):
+        again()
 
   def test_a_c_function(self):
     seen = set()
@@ -324,6 +338,14 @@ class LoaderTest(unittest.TestCase):
     for other, difference in ((f"{PLAN} invert", "step 4 of the augmentation was nothing, and is invert"), ("rand_augment", "step 1 .* and is rand_augment;")):
       with self.assertRaisesRegex(shardpack.CursorError, difference):
         load(augment=other).load_state_dict(loader.state_dict())
+    mixes = [shardpack.Mix(mixup=alpha, classes=CLASSES) for alpha in (0.2, 0.4)]
+    for was, now, difference in (({"views": 2}, {"views": 3}, ("views", "2", "3")), ({"views": 2}, {}, ("views", "2", "1")),
+                                 ({"mix": mixes[0]}, {}, ("mix", "mix/1 mixup=0.2 cutmix=0 p=1 share=0.5 group=2 classes=4 smoothing=0", "none"))):
+      with self.assertRaisesRegex(shardpack.CursorError, f"cursor: {difference[0]} was .*, and is {difference[2]};") as raised:
+        load(augment=PLAN, **now).load_state_dict(load(augment=PLAN, **was).state_dict())
+      self.assertEqual(raised.exception.differences, (difference,))
+    with self.assertRaisesRegex(shardpack.CursorError, ": mix was mix/1 mixup=0.2 .*, and is mix/1 mixup=0.4 "):
+      load(mix=mixes[1]).load_state_dict(load(mix=mixes[0]).state_dict())
     dataset = shardpack.Dataset(SHARDS)
     order = shardpack.Order(len(dataset), 8, seed=3, tail="pad")
     shardpack.Loader(dataset, order, decode=shardpack.Decode(48, 40, augment="invert"), cursor=state, other_augment=True)
@@ -347,14 +369,6 @@ class LoaderTest(unittest.TestCase):
         load(views=views)
 
   def test_mix(self):
-    mixes = [shardpack.Mix(mixup=alpha, classes=CLASSES) for alpha in (0.2, 0.4)]
-    for was, now, difference in (({"views": 2}, {"views": 3}, ("views", "2", "3")), ({"views": 2}, {}, ("views", "2", "1")),
-                                 ({"mix": mixes[0]}, {}, ("mix", "mix/1 mixup=0.2 cutmix=0 p=1 share=0.5 group=2 classes=4 smoothing=0", "none"))):
-      with self.assertRaisesRegex(shardpack.CursorError, f"cursor: {difference[0]} was .*, and is {difference[2]};") as raised:
-        load(augment=PLAN, **now).load_state_dict(load(augment=PLAN, **was).state_dict())
-      self.assertEqual(raised.exception.differences, (difference,))
-    with self.assertRaisesRegex(shardpack.CursorError, ": mix was mix/1 mixup=0.2 .*, and is mix/1 mixup=0.4 "):
-      load(mix=mixes[1]).load_state_dict(load(mix=mixes[0]).state_dict())
     plain = next(load(augment=PLAN))
     batch = next(load(augment=PLAN, mix=shardpack.Mix(mixup=1.0, classes=CLASSES)))
     for slot in range(8):
