@@ -56,7 +56,7 @@ shardpack_code shardpack_batch_affine(const shardpack_batch* batch, double* affi
     ASSIGN_OR_RETURN(const HostBatch* const decoded, WithMaps(*content, affine, count));
     if (content->MayDo(shardpack::OperationKind::kPerspective)) {
       return absl::UnimplementedError(
-          "a plan with perspective has no affine maps: shardpack_batch_projection gives its maps");
+          "a plan with perspective has no affine maps: ask for the batch's projection instead");
     }
     for (const SampleGeometry& geometry : decoded->geometry())
       affine = std::copy_n(geometry.map.m.begin(), 6, affine);

@@ -86,6 +86,7 @@ class CopiedBatches final : public DeviceSource {
         {"ranks_on_node", stats.ranks},
         {"fallbacks", stats.fallbacks},
         {"why_fallback", stats.why_fallback},
+        {"augmentation", stats.host.augmentation},
         {"host", nlohmann::ordered_json::parse(stats.host.ToJson())}};
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }

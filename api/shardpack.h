@@ -491,8 +491,9 @@ typedef struct shardpack_own_operation {
 } shardpack_own_operation;
 
 /* The name of a plug-in's operation, if it can be opened and takes the parameters; else an error
- * that names the file: NOT_FOUND, STATE if it cannot be loaded or is no plug-in, UNSUPPORTED for
- * one of another version, INVALID for the parameters. Free the text. */
+ * that names the file: NOT_FOUND, STATE if it cannot be loaded, is no plug-in, or has changed since
+ * this process loaded it, UNSUPPORTED for one of another version, INVALID for the parameters. Free
+ * the text. */
 SHARDPACK_API shardpack_code shardpack_plugin_name(const char* plugin, const char* parameters,
                                                    char** name, shardpack_error** error);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -84,6 +86,21 @@ absl::StatusOr<std::shared_ptr<void>> MadeBy(const shardpack_op& op, const std::
   });
 }
 
+// Whether this is the file whose code the process has. dlopen returns a library that is loaded
+// already for a path that it knows and for a file that it knows, whatever is there by now: so it is
+// asked which library that is, and what this one's file hashed to when it was first loaded decides.
+absl::Status CheckUnchanged(const void* library, const std::string& path, const std::string& hash) {
+  static std::mutex mutex;
+  // Never destroyed: libraries are never unloaded.
+  static auto& hashes = *new std::unordered_map<const void*, std::string>;
+  const std::lock_guard lock(mutex);
+  if (hashes.try_emplace(library, hash).first->second == hash) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(EscapeForTerminal(path),
+                   " has changed since this process loaded it, and what is loaded stays: use the "
+                   "new plug-in in a new process, or under another name"));
+}
+
 }  // namespace
 
 absl::Status CheckOwnOperation(const OwnOperation& operation) {
@@ -106,19 +123,21 @@ absl::StatusOr<OwnOperation> OpenPlugin(const std::string& path, std::string_vie
   ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(file, kMostPluginBytes));
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) return refused(dlerror());
+  const std::string hash = Xxh3_128(AsBytes(bytes)).ToHex();
+  RETURN_IF_ERROR(CheckUnchanged(library, path, hash));
   const auto* const op = static_cast<const shardpack_op*>(dlsym(library, "shardpack_op_v1"));
   if (op == nullptr) return refused("it exports no shardpack_op_v1");
   if (op->abi != SHARDPACK_OP_ABI) {
-    return refused(absl::StrCat("its shardpack_op_v1 has ABI ", op->abi, ", and this library ",
-                                SHARDPACK_OP_ABI));
+    return absl::UnimplementedError(absl::StrCat(
+        EscapeForTerminal(path), " is a plug-in of another version: its shardpack_op_v1 has ABI ",
+        op->abi, ", and this library ", SHARDPACK_OP_ABI));
   }
   if (op->name == nullptr || !IsWord(op->name)) return refused("its name is not a word");
   if (op->run == nullptr) return refused("its run is NULL");
   ASSIGN_OR_RETURN(std::shared_ptr<void> self, MadeBy(*op, path, parameters));
-  return OwnOperation{
-      .name = op->name,
-      .facts = absl::StrCat(std::string(parameters), " xxh3:", Xxh3_128(AsBytes(bytes)).ToHex()),
-      .run = FunctionOf(op->run, std::move(self))};
+  return OwnOperation{.name = op->name,
+                      .facts = absl::StrCat(std::string(parameters), " xxh3:", hash),
+                      .run = FunctionOf(op->run, std::move(self))};
 }
 
 OwnOperation OwnOfC(std::string name, std::string_view parameters, const void* run, void* self) {

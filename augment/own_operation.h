@@ -8,9 +8,11 @@
 //
 // Lifetime: a value; copies share what a plug-in has made.
 // Thread-safety: `run` is called from any number of threads at once.
-// Errors: OpenPlugin: FailedPrecondition that names the file: it cannot be opened, exports no
-// shardpack_op_v1, is of another ABI, lacks a name or function; InvalidArgument: it refuses the
-// parameters. Those of `run`, exceptions among them, make bad samples.
+// Errors: OpenPlugin: those of reading the file, such as NotFound; FailedPrecondition that names
+// the file: it cannot be loaded, exports no shardpack_op_v1, lacks a name or function, or has
+// changed since this process loaded it, which still has the code of then; Unimplemented: it is of
+// another ABI; InvalidArgument: it refuses the parameters. Those of `run`, exceptions among them,
+// make bad samples.
 #ifndef SHARDPACK_AUGMENT_OWN_OPERATION_H_
 #define SHARDPACK_AUGMENT_OWN_OPERATION_H_
 

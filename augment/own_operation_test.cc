@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -91,6 +94,15 @@ TEST(OwnOperationTest, ProgramsWithThemAreNotReplayed) {
   EXPECT_EQ(AugmentPlan::Parse("batch(3)").status().message(),
             "column 7: batch has 0 parameters besides p, epochs and stream");
   EXPECT_EQ(AugmentPlan::Parse("batch(mine)")->ToText(), "augment/1 batch(mine)");
+  EXPECT_TRUE(AugmentPlan::Parse("invert batch(mine) batch(other)").ok());
+  for (const std::string next : {"invert", "own(it)", "rand_augment"}) {
+    const absl::Status after = AugmentPlan::Parse("batch(a) batch(mine) " + next).status();
+    EXPECT_EQ(after.message(), "column 22: " + next.substr(0, next.find('(')) +
+                                   " stands after batch(mine), which changes whole batches when "
+                                   "all other steps are done: put it last");
+  }
+  AugmentPlan last = *AugmentPlan::Parse("batch(mine)");
+  EXPECT_EQ(last.Add({.name = "it", .run = Nothing}).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(OwnOperationTest, AFailureSaysWhose) {
@@ -156,10 +168,6 @@ TEST(PluginTest, WhatIsNoneIsNamed) {
       {"augment/shardpack_op.h", "augment/shardpack_op.h is not a plug-in: "},
       {"augment/test_plugin_bare.so",
        "augment/test_plugin_bare.so is not a plug-in: it exports no shardpack_op_v1"},
-      {"augment/test_plugin_abi.so",
-       "augment/test_plugin_abi.so is not a plug-in: its shardpack_op_v1 has ABI 7, and this "
-       "library "
-       "1"},
       {"augment/test_plugin_name.so",
        "augment/test_plugin_name.so is not a plug-in: its name is not a word"},
       {"augment/test_plugin_run.so",
@@ -169,11 +177,53 @@ TEST(PluginTest, WhatIsNoneIsNamed) {
   };
   for (const auto& [path, why] : cases) {
     const absl::Status status = OpenPlugin(path, "").status();
-    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(status.code(), path == cases[0].first ? absl::StatusCode::kNotFound
+                                                    : absl::StatusCode::kFailedPrecondition);
     EXPECT_NE(status.message().find(why), absl::string_view::npos) << status;
   }
+  EXPECT_EQ(OpenPlugin("augment/test_plugin_abi.so", "").status(),
+            absl::UnimplementedError("augment/test_plugin_abi.so is a plug-in of another version: "
+                                     "its shardpack_op_v1 has ABI 7, and this library 1"));
   EXPECT_EQ(OpenPlugin("augment/test_plugin_good.so", "loud").status().message(),
             "augment/test_plugin_good.so refuses the parameters loud: not so loud");
+}
+
+// What is loaded stays, so the hash of the new file would be a lie.
+TEST(PluginTest, AFileThatHasChangedIsRefused) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(testing::TempDir()) / "changed";
+  fs::create_directories(folder);
+  const std::string path = folder / "a.so", linked = folder / "b.so", copied = folder / "c.so";
+  const std::string given = "augment/test_plugin_good.so";
+  const auto replace = [&](std::string_view more) {  // by another file, as a linker does
+    const fs::path part = folder / "part";
+    fs::copy_file(given, part);
+    fs::permissions(part, fs::perms::owner_write, fs::perm_options::add);
+    std::ofstream(part, std::ios::app) << more;
+    fs::rename(part, path);
+  };
+  replace("");
+  const auto first = OpenPlugin(path, "");
+  ASSERT_TRUE(first.ok()) << first.status();
+  fs::create_hard_link(path, linked);
+  fs::copy_file(path, copied);
+  const auto says = [](const std::string& of) {
+    return absl::FailedPreconditionError(
+        of +
+        " has changed since this process loaded it, and what is loaded stays: use the new plug-in "
+        "in a new process, or under another name");
+  };
+  replace("new");
+  EXPECT_EQ(OpenPlugin(path, "").status(), says(path));
+  EXPECT_TRUE(OpenPlugin(linked, "").ok());  // the file that is loaded
+  std::ofstream(linked, std::ios::app) << "in place";
+  EXPECT_EQ(OpenPlugin(linked, "").status(), says(linked));
+  replace("");
+  const auto again = OpenPlugin(path, ""), other = OpenPlugin(copied, "");
+  ASSERT_TRUE(again.ok()) << again.status();
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(again->facts, first->facts);
+  EXPECT_EQ(other->facts, first->facts);
 }
 
 }  // namespace

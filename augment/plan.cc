@@ -45,6 +45,14 @@ absl::StatusOr<AugmentPlan> AugmentPlan::Parse(std::string_view text) {
     }
     ASSIGN_OR_RETURN(PlanStep step,
                      PlanStep::Make(call, static_cast<uint32_t>(plan.steps_.size())));
+    if (step.kind != StepKind::kBatch && !plan.steps_.empty() &&
+        plan.steps_.back().kind == StepKind::kBatch) {
+      return CallReader::ErrorAt(
+          call.column,
+          absl::StrCat(std::string(call.name), " stands after ", plan.steps_.back().ToText(),
+                       ", which changes whole batches when all other steps are done: "
+                       "put it last"));
+    }
     for (const PlanStep& other : plan.steps_) {
       if (other.stream != step.stream) continue;
       return CallReader::ErrorAt(call.column, absl::StrCat("two steps use stream ", step.stream,

@@ -16,8 +16,9 @@
 //   aug_mix(severity=3, width=3, depth=-1, alpha=1, all_ops=1, bilinear=1, fill=0)     torchvision's
 //     AugMix: chains of operations on copies of the image, blended. The copies go different ways,
 //     so it is an error with label maps and objects (LoaderOptions::decode_fields)
-//   own(NAME)     an operation of a user (own_operation.h); batch(NAME): one that the caller applies
-//     to whole batches, of which a plan knows the name alone
+//   own(NAME)     an operation of a user (own_operation.h)
+//   batch(NAME)     one that the caller applies to whole batches, of which a plan knows the name
+//     alone; nothing but others of its kind may follow
 //   erase(p=0.5, scale=.02..0.33, ratio=.3..3.3, value=0 | random, red, green, blue)
 // Each also takes p= (the probability of the step, 1 unless stated), epochs=FIRST..LAST (in which
 // it takes part), and stream= (which random numbers it uses; its place in the list unless given, so

@@ -73,10 +73,9 @@ absl::StatusOr<std::span<std::byte>> PinnedMemory::Allocate(size_t bytes) {
   }
   const std::lock_guard lock(mutex_);
   if (bytes > options_.budget_bytes - std::min(used_bytes_, options_.budget_bytes)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(bytes, " bytes of pinned memory are wanted, ", used_bytes_,
-                     " of the budget of ", options_.budget_bytes,
-                     " are used: raise the budget, or lower LoaderOptions::memory_bytes"));
+    return absl::ResourceExhaustedError(absl::StrCat(
+        bytes, " bytes of pinned memory are wanted, ", used_bytes_, " of the budget of ",
+        options_.budget_bytes, " are used: raise the budget, or lower memory_bytes of the loader"));
   }
   absl::StatusOr<std::span<std::byte>> memory = AllocateOfBudget(bytes);
   if (memory.ok()) used_bytes_ += bytes;

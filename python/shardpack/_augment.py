@@ -12,6 +12,7 @@ from ._errors import OptionError
 from ._library import call, library, text_made
 from ._memory import import_numpy
 from ._options import c_path, c_text, choice, real, whole
+from ._own import address_of, word
 
 Range = Union[float, Sequence[float]]
 _POLICIES = {"imagenet": 0, "cifar10": 1, "svhn": 2}
@@ -76,35 +77,54 @@ class Augment:
     return _plan, (str(self), self._own, self._functions)
 
   def then(self, step: str) -> Augment:
-    """The plan with one more step, as text: then('solarize(128, p=0.2)').
+    """The plan with more steps, as text without a version: then('solarize(128, p=0.2)').
 
     >>> print(shardpack.Augment().then('solarize(128, p=0.2)'))
     augment/1 solarize(threshold=128, p=0.2)
     """
+    if not isinstance(step, str) or step.lstrip().startswith("augment/"):
+      raise OptionError(f"step must be the text of steps, such as 'solarize(128, p=0.2)', not a whole plan or another object: {step!r}")
     return _plan(f"{self} {step}", self._own, self._functions)
 
   def plugin(self, path: Union[str, os.PathLike[str]], parameters: str = "", *, p: float = 1.0) -> Augment:
     """An operation of a shared library that exports shardpack_op_v1 (shardpack_op.h), which reads the parameters. Raises
-    UnsupportedError that names the file for what is not a plug-in, OptionError for parameters that it refuses."""
+    errors that name the file: NotFoundError; StateError for what cannot be loaded, is no plug-in, or has changed since this process
+    loaded it, because the code stays; UnsupportedError for a plug-in of another version; OptionError for parameters that it refuses."""
     path = os.path.abspath(os.fspath(path))
     name = text_made(library.plugin_name, c_path(path, "path"), c_text(parameters, "parameters"))
     return self._with_own(_Own(path, parameters, name, 0, None), p)
 
   def function(self, function: Any, name: str, parameters: str = "", *, p: float = 1.0) -> Augment:
-    """An operation that is a C function, a shardpack_op_run of shardpack_op.h: a ctypes function, a numba.cfunc, or an address. It is
-    called from any number of threads. parameters: what else decides its pixels, for checkpoints to know. It is kept with the plan."""
-    address = getattr(function, "address", function)  # numba's
-    if not isinstance(address, int):
-      address = ctypes.cast(address, ctypes.c_void_p).value
-    if not address:
-      raise OptionError("expected a ctypes function, a numba.cfunc, or its address")
-    return self._with_own(_Own("", parameters, name, address, function), p)
+    """An operation that is a C function, a shardpack_op_run of shardpack_op.h: a function of ctypes with that signature, a numba.cfunc,
+    or an address. It is called from any number of threads. parameters: what else decides its pixels, for checkpoints to know. It is
+    kept with the plan. Raises OptionError for anything else; functions of Python are for batch().
+
+    A result other than 0 makes the sample a bad sample. An exception does not: ctypes and numba print it, and what they return then may be
+    0. So catch all exceptions within the function, and return 0 or another number in every case.
+
+    >>> import ctypes
+    >>> RUN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32, ctypes.c_uint32,
+    ...                        ctypes.c_uint32, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint64), ctypes.c_uint64, ctypes.c_void_p)
+    >>> @RUN
+    ... def blacken(_self, pixels, width, height, channels, stride, _sample, _random, _error):
+    ...   try:
+    ...     for y in range(height):
+    ...       ctypes.memset(ctypes.addressof(pixels.contents) + y * stride, 0, width * channels)
+    ...     return 0
+    ...   except Exception:
+    ...     return 1
+    >>> print(shardpack.Augment().function(blacken, 'blacken'))
+    augment/1 own(blacken)
+    """
+    address = address_of(function)
+    return self._with_own(_Own("", parameters, word(name, "function(f, name='darken')"), address, function), p)
 
   def batch(self, function: Callable[[Any, Any], object], name: str = "") -> Augment:
     """Calls function(pixels, identities) for every batch, as it is returned: pixels are uint8 [n, height, width, channels], to be changed
     in place, identities uint64 [n, 3]: seed, epoch and id of each. What it raises comes from next(), which
     gives the same batch again if it is asked once more; what it returns must be None. name: in the text, the function's
-    own unless given. Needs a Loader of uint8 in the layout nhwc and one view, in host memory.
+    own unless given. It comes after all other steps of the plan, and does not see label maps, objects and further images. Needs a
+    Loader of uint8 in the layout nhwc and one view, in host memory.
 
     >>> def darken(pixels, identities):
     ...   pixels //= 2
@@ -112,8 +132,9 @@ class Augment:
     augment/1 batch(darken)
     """
     if not callable(function):
-      raise TypeError(f"expected a function, not {type(function).__name__}")
-    made = self.then(f"batch({name or getattr(function, '__name__', '')})")
+      raise OptionError(f"function must be a function, not {function!r}")
+    name = word(name or getattr(function, "__name__", ""), "batch(f, name='darken')")
+    made = self.then(f"batch({name})")
     made._functions += (function,)
     return made
 

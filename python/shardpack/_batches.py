@@ -323,8 +323,7 @@ class Batches:
     return _resume.state("" if rest else self.cursor, self._order, rest, self._place(), self._augmentation())
 
   def _augmentation(self) -> str:
-    stats = self.stats()
-    return str(stats.get("host", stats).get("augmentation", ""))
+    return str(self.stats().get("augmentation", ""))
 
   def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
     """Goes on where state_dict() was called, at any rank and world size. With strict=False also where the global batch was

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
@@ -93,21 +94,35 @@ def check_augment(saved: Saved, own: str, augmentation: str) -> None:
 
 def of_other_augment(saved: Saved, now: str, augmentation: str) -> CursorError:
   """now: in place of the text, where one of the two is not known."""
-  difference = ("augmentation", saved.augment or "none", now)
+  difference = None
   if saved.augmentation and augmentation:
-    difference = _first_difference(_parts(saved.augmentation), _parts(augmentation))
-  return error([difference], "; with other_augment=True a loader resumes all the same")
+    difference = _first_difference(_plan(saved.augmentation), _plan(augmentation))
+  return error([difference or ("augmentation", saved.augment or "none", now)], "; with other_augment=True a loader resumes all the same")
 
 
-def _parts(augmentation: str) -> list[str]:
-  """The steps of a plan, and the text after them."""
-  return re.findall(r"(?:[^\s({]|\([^)]*\)|\{[^}]*\})+", augmentation)
+def _plan(augmentation: str) -> tuple[list[str], dict[str, str]]:
+  """The steps, and by name what else decides the pixels: operations of the user, OpenCV's version, views, mixing."""
+  match = re.fullmatch(r"(.*) views (\d+)(?: (mix/.*))?", augmentation, re.DOTALL)
+  text, views, mix = match.groups() if match else (augmentation, "1", None)
+  steps, facts = [], {}
+  for part in re.findall(r"(?:[^\s({]|\([^)]*\)|\{[^}]*\})+", text):
+    name, brace, content = part.partition("{")
+    if not brace:
+      steps.append(part)
+    else:
+      facts[name if name == "opencv" else f"own({name})"] = content[:-1]
+  return steps, {**facts, "views": views, "mix": mix or "none"}
 
 
-def _first_difference(was: list[str], now: list[str]) -> tuple[str, str, str]:
-  place = next((place for place, (old, new) in enumerate(zip(was, now)) if old != new), min(len(was), len(now)))
-  old, new = (parts[place] if place < len(parts) else "nothing" for parts in (was, now))
-  return f"step {place} of the augmentation", old, new
+def _first_difference(was: tuple[list[str], dict[str, str]], now: tuple[list[str], dict[str, str]]) -> Optional[tuple[str, str, str]]:
+  for place, (old, new) in enumerate(itertools.zip_longest(was[0], now[0], fillvalue="nothing")):
+    if old != new:
+      return f"step {place} of the augmentation", old, new
+  for name in {**was[1], **now[1]}:
+    old, new = (facts.get(name, "none") for facts in (was[1], now[1]))
+    if old != new:
+      return name, old, new
+  return None
 
 
 def check_order(saved: Saved, order: Order, strict: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 from . import _c
 from ._capsules import Exports, is_ours_alone, new_capsule
+from ._errors import OptionError
 from ._library import call, library
 
 _CPU, _CUDA = 1, 2  # DLPack's numbers
@@ -77,6 +78,10 @@ class Tensor:
     self._axes = axes or tuple(range(len(shape)))
     self._length = shape[0]
     self.shape: tuple[int, ...] = tuple(shape[axis] for axis in self._axes)
+
+  def __array__(self, *_arguments: Any, **_options: Any) -> Any:
+    """Raises OptionError. Without it NumPy would make an array of this one object."""
+    raise OptionError("a Tensor is memory of a device: give it to from_dlpack of numpy, torch or another library, or load with to='numpy' or 'torch'")
 
   def __dlpack_device__(self) -> tuple[int, int]:
     return self._place

@@ -2,6 +2,7 @@
 
 import copy
 import ctypes
+import functools
 import json
 import os
 import pathlib
@@ -146,15 +147,29 @@ class OwnOperationTest(unittest.TestCase):
     numpy.testing.assert_array_equal(batch.pixels, next(load(augment=plan, threads=1)).pixels)
     # Cursors know the parameters, and the file.
     self.assertRegex(loader.stats()["augmentation"], r"^augment/1 own\(my_noise\) invert my_noise\{amount=3 xxh3:[0-9a-f]{32}\} views 1$")
-    with self.assertRaisesRegex(shardpack.CursorError, r"step 3 .* was my_noise\{amount=3 .*, and is my_noise\{amount=4 "):
+    with self.assertRaisesRegex(shardpack.CursorError, r": own\(my_noise\) was amount=3 xxh3:[0-9a-f]{32}, and is amount=4 xxh3:"):
       load(augment=shardpack.Augment().plugin(PLUGIN, "amount=4").then("invert")).load_state_dict(loader.state_dict())
     with self.assertRaisesRegex(shardpack.OptionError, r"own\(my_noise\): no operation of this name was added"):
       load(augment=str(plan))
     with self.assertRaisesRegex(shardpack.OptionError, "my_noise.so refuses the parameters loud: amount=0..255 is needed"):
       shardpack.Augment().plugin(PLUGIN, "loud")
-    for path in ("no_such.so", "python/tests/augment_test.py"):
-      with self.assertRaisesRegex(shardpack.Error, os.path.basename(path)):
+    for path, kind in (("no_such.so", shardpack.NotFoundError), ("python/tests/augment_test.py", shardpack.StateError),
+                       ("augment/test_plugin_abi.so", shardpack.UnsupportedError)):
+      with self.assertRaisesRegex(kind, os.path.basename(path)):
         shardpack.Augment().plugin(path)
+
+  def test_a_plugin_that_was_built_again(self):
+    """The process keeps the code that it has loaded."""
+    path = WORK / "again.so"
+    for more in (b"", b"new"):
+      path.with_suffix(".part").write_bytes(pathlib.Path(PLUGIN).read_bytes() + more)
+      path.with_suffix(".part").rename(path)
+      if not more:
+        plan = shardpack.Augment().plugin(path, "amount=3")
+        load(augment=plan)
+    for again in (lambda: shardpack.Augment().plugin(path, "amount=3"), lambda: load(augment=plan)):
+      with self.assertRaisesRegex(shardpack.StateError, "again.so has changed since this process loaded it"):
+        again()
 
   def test_a_c_function(self):
     seen = set()
@@ -182,8 +197,60 @@ class OwnOperationTest(unittest.TestCase):
     self.assertEqual(loader.stats()["augmentation"], "augment/1 own(darken) darken{by 2} views 1")
     with self.assertRaisesRegex(TypeError, "cannot be pickled"):
       pickle.dumps(plan)
-    with self.assertRaises(shardpack.OptionError):
-      shardpack.Augment().function(darken, "not a word")
+
+  def test_what_is_no_such_function_is_refused(self):
+    """It would be called, and end the process."""
+
+    def plain(*_arguments):
+      return 0
+
+    typed = ctypes.CDLL(None).strlen
+    typed.restype, typed.argtypes = ctypes.c_int32, RUN._argtypes_[:-1]
+    for wrong in (None, 0, -1, True, 1 << 64, 4095, 3.5, "abc", b"abcdefgh", ctypes.c_void_p(5), ctypes.c_void_p(), ctypes.c_uint64(1 << 20), RUN(), int):
+      with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, "^function must be a "):
+        shardpack.Augment().function(wrong, "wrong")
+    for wrong, says in ((plain, "Augment.batch"), (ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0), r"not c_int \(\)$"), (ctypes.CDLL(None).strlen, "argtypes of .* not set$"),
+                        (typed, r"not c_int \(c_void_p, .*c_u?long\)$"),
+                        (ctypes.CFUNCTYPE(None, *RUN._argtypes_)(plain), "not None"), (ctypes.CFUNCTYPE(ctypes.c_float, *RUN._argtypes_)(plain), "not c_float")):
+      with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, says):
+        shardpack.Augment().function(wrong, "wrong")
+
+  def test_ways_to_name_a_c_function(self):
+    blacken = RUN(lambda _self, pixels, width, height, channels, stride, *_: ctypes.memset(pixels, 0, height * stride) and 0)
+    address = ctypes.cast(blacken, ctypes.c_void_p).value
+
+    class OfNumba:
+      """What is looked at in a numba.cfunc."""
+
+      def __init__(self, typed):
+        self.address, self.ctypes = address, typed
+
+      def __call__(self):
+        raise AssertionError
+
+    untyped = OfNumba(None)
+    del untyped.ctypes
+    for given in (blacken, address, numpy.uint64(address), ctypes.c_void_p(address), OfNumba(blacken), untyped):
+      self.assertEqual(int(next(load(augment=shardpack.Augment().function(given, "blacken"))).pixels.max()), 0)
+    with self.assertRaisesRegex(shardpack.OptionError, "not c_int"):
+      shardpack.Augment().function(OfNumba(ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)), "blacken")
+
+  def test_then_takes_the_text_of_steps(self):
+    plan = shardpack.Augment("invert")
+    self.assertEqual(str(plan.then("equalize solarize(90)")), "augment/1 invert equalize solarize(threshold=90)")
+    for wrong in (plan, str(plan), 5, None):
+      with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, "^step must be the text of steps"):
+        plan.then(wrong)
+
+  def test_names_are_words(self):
+    for wrong in ("", "a b", "a)", "\u00e9", "9a", "x" * 65, 5):
+      with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, r"^name must be a word .*function\(f, name='darken'\), not "):
+        shardpack.Augment().function(RUN(lambda *_: 0), wrong)
+    with self.assertRaisesRegex(shardpack.OptionError, r"^name must be a word .*batch\(f, name='darken'\), not '<lambda>'"):
+      shardpack.Augment().batch(lambda pixels, identities: None)
+    with self.assertRaisesRegex(shardpack.OptionError, "^name must be a word .*, not ''"):
+      shardpack.Augment().batch(functools.partial(print))
+    self.assertEqual(str(shardpack.Augment().batch(functools.partial(print), "mine")), "augment/1 batch(mine)")
 
   def test_a_function_of_batches(self):
     seen = []
@@ -215,12 +282,12 @@ class OwnOperationTest(unittest.TestCase):
       load(augment=shardpack.Augment().batch(brand), device="cpu")
     with self.assertRaises(TypeError):
       shardpack.Augment().batch("brand")
+    with self.assertRaisesRegex(shardpack.OptionError, r"column 24: solarize stands after batch\(brand\), "):
+      shardpack.Augment().batch(brand).then("solarize(90)")
     with self.assertRaisesRegex(shardpack.OptionError, "what it returns would be lost"):
       next(load(augment=shardpack.Augment().batch(fresh)))
     with self.assertRaisesRegex(shardpack.OptionError, "a text does not hold the functions"):
       load(augment=str(shardpack.Augment().batch(brand)))
-    with self.assertRaises(shardpack.OptionError):
-      shardpack.Augment().batch(lambda pixels, identities: None)  # its name is not a word
 
   def test_a_function_that_raises_loses_no_batch(self):
     """It comes again, with pixels that the function has not changed."""
@@ -268,9 +335,17 @@ class LoaderTest(unittest.TestCase):
     with self.assertRaisesRegex(shardpack.CursorError, r"step 2 of the augmentation was rand_augment, and is rand_augment\(n=3\);") as raised:
       load(augment=PLAN.replace("rand_augment", "rand_augment(n=3)")).load_state_dict(loader.state_dict())
     self.assertEqual(raised.exception.differences, (("step 2 of the augmentation", "rand_augment", "rand_augment(n=3)"),))
-    for other, difference in ((f"{PLAN} invert", "step 4 of the augmentation was views, and is invert"), ("rand_augment", "step 1 .* and is rand_augment;")):
+    for other, difference in ((f"{PLAN} invert", "step 4 of the augmentation was nothing, and is invert"), ("rand_augment", "step 1 .* and is rand_augment;")):
       with self.assertRaisesRegex(shardpack.CursorError, difference):
         load(augment=other).load_state_dict(loader.state_dict())
+    mixes = [shardpack.Mix(mixup=alpha, classes=CLASSES) for alpha in (0.2, 0.4)]
+    for was, now, difference in (({"views": 2}, {"views": 3}, ("views", "2", "3")), ({"views": 2}, {}, ("views", "2", "1")),
+                                 ({"mix": mixes[0]}, {}, ("mix", "mix/1 mixup=0.2 cutmix=0 p=1 share=0.5 group=2 classes=4 smoothing=0", "none"))):
+      with self.assertRaisesRegex(shardpack.CursorError, f"cursor: {difference[0]} was .*, and is {difference[2]};") as raised:
+        load(augment=PLAN, **now).load_state_dict(load(augment=PLAN, **was).state_dict())
+      self.assertEqual(raised.exception.differences, (difference,))
+    with self.assertRaisesRegex(shardpack.CursorError, ": mix was mix/1 mixup=0.2 .*, and is mix/1 mixup=0.4 "):
+      load(mix=mixes[1]).load_state_dict(load(mix=mixes[0]).state_dict())
     dataset = shardpack.Dataset(SHARDS)
     order = shardpack.Order(len(dataset), 8, seed=3, tail="pad")
     shardpack.Loader(dataset, order, decode=shardpack.Decode(48, 40, augment="invert"), cursor=state, other_augment=True)
@@ -334,6 +409,8 @@ class LoaderTest(unittest.TestCase):
           self.assertTrue(x0 <= columns.min() + 1 and y0 <= rows.min() + 1 and x1 >= columns.max() and y1 >= rows.max())
           self.assertLess((x1 - x0) - (columns.max() + 1 - columns.min()), 8)
     self.assertGreater(seen, COUNT // 2)
+    with self.assertRaisesRegex(shardpack.UnsupportedError, "no affine maps: ask for the batch's projection instead"):
+      _ = next(load(augment="perspective(p=1)")).affine
     with self.assertRaisesRegex(shardpack.OptionError, "the plan moves pixels"):
       next(load(augment=plan, fields=["image", "json"])).boxes()
     with self.assertRaisesRegex(shardpack.OptionError, "not operations that move pixels"):
@@ -376,8 +453,11 @@ class LoaderTest(unittest.TestCase):
   def test_devices_copy_what_the_host_augments(self):
     on_device = load(augment="invert", device="cpu")
     numpy.testing.assert_array_equal(numpy.from_dlpack(next(on_device).images), next(load(augment="invert")).pixels)
-    self.assertEqual(on_device.stats()["host"]["augmentation"], "augment/1 invert views 1")
+    self.assertEqual(on_device.stats()["augmentation"], "augment/1 invert views 1")
+    self.assertEqual(load(augment="invert", device="cpu", decode_on="device").stats()["augmentation"], "augment/1 invert views 1")
     self.assertIn("on the host, with decoding: augment/1 invert", on_device.explain())
+    with self.assertRaisesRegex(shardpack.OptionError, "from_dlpack"):
+      numpy.asarray(next(on_device).images)
     self.assertEqual(on_device.state_dict()["augmentation"], "augment/1 invert views 1")
     with self.assertRaisesRegex(shardpack.UnsupportedError, "several views and mixed samples"):
       load(views=2, device="cpu")
