@@ -90,7 +90,7 @@ TEST(MoveObjects, Options) {
 // Of the object in the other half a line on the border is left, which a turn makes a box.
 TEST(MoveObjects, AWarpBringsNothingBack) {
   Movement turned = LeftHalf();
-  const Projection turn(RotationAbout({50, 50}, 25));
+  const Projection turn(RotationAbout({50, 50}, -25));
   turned.warps = std::span(&turn, 1);
   auto objects = Objects();
   objects[1].polygons = {{{50, 20}, {90, 20}, {50, 40}}};
