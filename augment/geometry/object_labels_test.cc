@@ -175,6 +175,7 @@ TEST(ObjectLabels, OptionsThatCannotBe) {
   EXPECT_THAT(why({.colors = {{1, 2, 3, 4}}}), HasSubstr("colours are for stored maps"));
   EXPECT_THAT(why({.ignore = 300}), HasSubstr("ignore is 300"));
   EXPECT_THAT(why({.classes = 300}), HasSubstr("300 classes"));
+  EXPECT_THAT(why({.wide = true, .classes = 300}), HasSubstr("255, which is what to ignore"));
 }
 
 }  // namespace
