@@ -536,7 +536,8 @@ typedef struct shardpack_loader_options {
    * NULL needs `decode`. A mask gets the crop and flip of the sample's image, so it has the size of
    * that image as displayed; the nearest pixel is taken, by pixel centres, as Pillow's NEAREST. Its
    * own orientation is applied, not that of the image. Its values are those that are stored: of
-   * gray images, or indices of palettes, of at most 8 bits. Others are bad samples. */
+   * gray images, or indices of palettes, of at most 8 bits. Others are bad samples, but not a gray
+   * JPEG, whose compression invents values at edges: label maps are SHARDPACK_AS_LABELS. */
   const char* const* decode_fields;
   size_t decode_field_count;
   /* Further fields that are read and decoded, for shardpack_batch_decoded and
