@@ -53,8 +53,14 @@ absl::StatusOr<OutputFormat> OutputOf(uint32_t type, uint32_t layout, const floa
   ASSIGN_OR_RETURN(output.type, Choose(type, kTypes, "the type of pixels"));
   ASSIGN_OR_RETURN(output.layout, Choose(layout, kLayouts, "the layout of pixels"));
   for (size_t c = 0; c < 3; ++c) {
-    if (!std::isfinite(mean[c]) || !std::isfinite(std[c]))
-      return absl::InvalidArgumentError("mean and std must be finite numbers");
+    if (!std::isfinite(mean[c])) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("mean must be a finite number, not ", mean[c]));
+    }
+    if (!std::isfinite(std[c]) || std[c] < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("std must be a finite number above 0, not ", std[c]));
+    }
     output.mean[c] = mean[c];
     SetUnlessZero(std[c], output.std[c]);
   }

@@ -417,8 +417,8 @@ typedef struct shardpack_field_decode {
   /* AS_LABELS: gray of 1 to 16 bits or a palette, never JPEG; and AS_COCO_LABELS. */
   uint32_t wide_labels;    /* 1: 16 bits each; else 8, and larger labels are bad samples */
   uint32_t legacy_nearest; /* 1: torchvision's NEAREST; else its NEAREST_EXACT, by pixel centres */
-  uint32_t ignore;         /* where a sample has no map, and never an error; 0: 255 */
-  uint32_t ignore_zero;    /* 1: `ignore` is 0 and not 255 */
+  uint32_t ignore;         /* where a sample has no map, never an error, no class; 0: 255 */
+  uint32_t ignore_zero;    /* 1: `ignore` is 0 and not 255, with classes, too */
   uint32_t classes;        /* labels from here on are bad samples, except `ignore`; 0: none are */
   uint32_t box_format;     /* AS_COCO: SHARDPACK_XYXY ... */
   /* AS_LABELS. NULL: numbers; else labels are those of colours. */
@@ -537,7 +537,8 @@ typedef struct shardpack_loader_options {
    * NULL needs `decode`. A mask gets the crop and flip of the sample's image, so it has the size of
    * that image as displayed; the nearest pixel is taken, by pixel centres, as Pillow's NEAREST. Its
    * own orientation is applied, not that of the image. Its values are those that are stored: of
-   * gray images, or indices of palettes, of at most 8 bits. Others are bad samples. */
+   * gray images, or indices of palettes, of at most 8 bits. Others are bad samples, but not a gray
+   * JPEG, whose compression invents values at edges: label maps are SHARDPACK_AS_LABELS. */
   const char* const* decode_fields;
   size_t decode_field_count;
   /* Further fields that are read and decoded, for shardpack_batch_decoded and

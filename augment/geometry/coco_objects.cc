@@ -41,18 +41,21 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
 
   bool null() override { return NotAtRoot() && NoNumber("null"); }
   bool boolean(bool value) override {
-    return NoNumber("a truth value") && IsNoLabel() && Integer(value ? 1 : 0);
+    return NoNumber("a truth value") && IsNoLabel() && TakeCrowd(value ? 1 : 0) &&
+           Integer(value ? 1 : 0);
   }
-  bool number_integer(number_integer_t value) override { return Integer(value); }
+  bool number_integer(number_integer_t value) override {
+    return TakeCrowd(static_cast<double>(value)) && Integer(value);
+  }
   bool number_unsigned(number_unsigned_t value) override {
-    if (value <= INT64_MAX) return Integer(static_cast<int64_t>(value));
-    return Number(static_cast<double>(value));
+    if (value <= INT64_MAX) return number_integer(static_cast<number_integer_t>(value));
+    return number_float(static_cast<double>(value), "");
   }
   bool number_float(number_float_t value, const string_t&) override {
-    return IsNoLabel() && Number(value);
+    return IsNoLabel() && TakeCrowd(value) && Number(value);
   }
   bool string(string_t& text) override {
-    if (!NotAtRoot() || !NoNumber("text") || !IsNoLabel()) return false;
+    if (!NotAtRoot() || !NoNumber("text") || !IsNoLabel() || !IsNoCrowd()) return false;
     if (list_ != nullptr && depth_ == element_depth_ + 1 && member_ == Member::kSegmentation &&
         inner_ == "counts") {
       element_.compressed = text;
@@ -61,6 +64,7 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
   }
   bool binary(binary_t&) override { return Fail("is binary data"); }
   bool start_object(size_t) override {
+    if (!IsNoLabel() || !IsNoCrowd()) return false;
     if (++depth_ > kMaxDepth) return Fail("is nested too deeply");
     if (list_ != nullptr && depth_ == element_depth_) {
       element_ = {};
@@ -81,6 +85,7 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool start_array(size_t) override {
+    if (!IsNoLabel() || !IsNoCrowd()) return false;
     if (++depth_ > kMaxDepth) return Fail("is nested too deeply");
     if (depth_ == 1) return StartList(annotations, 2);
     if (depth_ == 2 && list_ == nullptr && root_key_ == "boxes") return StartList(boxes, 3);
@@ -163,13 +168,24 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
     return Fail(
         absl::StrCat("has ", what, " among the numbers of its bbox, keypoints or polygons"));
   }
-  // A class that is named, or 1.5, would else be none.
+  bool AtMember(Member member) const {
+    return list_ != nullptr && depth_ == element_depth_ && member_ == member;
+  }
+  // A class that is named, 1.5 or 2^63, would else be none.
   bool IsNoLabel() {
-    const bool label = list_ != nullptr && depth_ == element_depth_ &&
-                       (member_ == Member::kLabel || member_ == Member::kCategory);
-    return !label ||
-           Fail(absl::StrCat("has a ", member_ == Member::kLabel ? "label" : "category_id",
-                             " that is not a whole number"));
+    const bool label = AtMember(Member::kLabel);
+    return !(label || AtMember(Member::kCategory)) ||
+           Fail(absl::StrCat("has a ", label ? "label" : "category_id",
+                             " that is not a whole number of 64 bits"));
+  }
+  bool IsNoCrowd() {
+    return !AtMember(Member::kCrowd) || Fail("has an iscrowd that is not 0 or 1");
+  }
+  // 1.0, too: numbers of a column that lacks some become such.
+  bool TakeCrowd(double value) {
+    if (!AtMember(Member::kCrowd)) return true;
+    element_.crowd = value == 1;
+    return value == 0 || value == 1 || IsNoCrowd();
   }
   bool NotAtRoot() { return depth_ > 0 || Fail("is not a list of objects"); }
   // A value in the place of an object of a list.
@@ -187,7 +203,6 @@ class ObjectSax : public nlohmann::json_sax<nlohmann::json> {
       if (member_ == Member::kLabel) element_.label = value;
       if (member_ == Member::kCategory) element_.category = value;
       if (member_ == Member::kId) element_.id = value;
-      if (member_ == Member::kCrowd) element_.crowd = value != 0;
     }
     return Number(static_cast<double>(value));
   }
@@ -266,8 +281,8 @@ absl::Status TakePolygons(size_t number, const Element& element, ImageObject& ob
       return Wrong(number, absl::StrCat("has polygon ", i,
                                         " of one point; a polygon is one list of x and y"));
     }
+    if (numbers.size() < 6) continue;  // no points, or a line
     object.outlined = true;
-    if (numbers.size() < 6) continue;  // without area
     Ring& ring = object.polygons.emplace_back();
     for (size_t p = 0; p < numbers.size(); p += 2) ring.push_back({numbers[p], numbers[p + 1]});
   }

@@ -14,8 +14,8 @@
 // Thread-safety: a pure function.
 // Errors: InvalidArgument that names the object by its position, and what is wrong: JSON that is
 // damaged or not a list of objects, boxes that are not four finite numbers or of negative size,
-// labels that are not whole numbers, odd polygons, more than kMaxObjects.
-// Units: pixels of the image as displayed; COCO's boxes are left, top, width, height.
+// labels that are not whole numbers, an iscrowd that is not 0 or 1, odd polygons, more than
+// kMaxObjects. Units: pixels of the image as displayed; COCO's boxes are left, top, width, height.
 #ifndef SHARDPACK_AUGMENT_GEOMETRY_COCO_OBJECTS_H_
 #define SHARDPACK_AUGMENT_GEOMETRY_COCO_OBJECTS_H_
 
@@ -38,7 +38,7 @@ struct ImageObject {
   double area = 0;  // of the box if the JSON has none
   int64_t label = -1;
   bool crowd = false;
-  bool outlined = false;  // by polygons, be they without area, or by run lengths
+  bool outlined = false;  // by polygons of three points or more, or by run lengths
   std::vector<Ring> polygons;
   std::optional<RunLengths> mask;
   std::vector<Keypoint> keypoints;

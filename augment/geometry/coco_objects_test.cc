@@ -80,6 +80,16 @@ TEST(ParseObjects, OtherForms) {
       ParseObjects(R"([{"bbox":[1,2,3,4],"attributes":{"bbox":[1],"a":[[1,{"b":2}]]}}])").ok());
 }
 
+TEST(ParseObjects, CrowdsOfAnyNumber) {
+  const auto objects =
+      ParseObjects(R"([{"bbox":[1,2,3,4],"iscrowd":1},{"bbox":[1,2,3,4],"iscrowd":1.0},
+                       {"bbox":[1,2,3,4],"iscrowd":true},{"bbox":[1,2,3,4],"iscrowd":0},
+                       {"bbox":[1,2,3,4],"iscrowd":0.0},{"bbox":[1,2,3,4],"iscrowd":false},
+                       {"bbox":[1,2,3,4],"iscrowd":null},{"bbox":[1,2,3,4]}])");
+  ASSERT_TRUE(objects.ok()) << objects.status();
+  for (size_t i = 0; i < objects->size(); ++i) EXPECT_EQ((*objects)[i].crowd, i < 3) << i;
+}
+
 std::string Why(std::string_view json) {
   const auto objects = ParseObjects(json);
   EXPECT_TRUE(absl::IsInvalidArgument(objects.status())) << json << objects.status();
@@ -98,9 +108,14 @@ TEST(ParseObjects, WhatIsWrongIsNamed) {
   EXPECT_THAT(Why("[[1,2,3,4]]"), HasSubstr("object 0 is a list"));
   EXPECT_THAT(Why(R"({"boxes":[{"bbox":[1,2,3,4],"label":"disc"}]})"),
               HasSubstr("object 0 has a label that is not a whole number"));
-  for (const char* value : {"\"disc\"", "1.5", "true"}) {
+  for (const char* value : {"\"disc\"", "1.5", "true", "9223372036854775808", "[5]", "{}"}) {
     EXPECT_THAT(Why(absl::StrCat(R"([{"bbox":[1,2,3,4],"category_id":)", value, "}]")),
                 HasSubstr("object 0 has a category_id that is not a whole number"));
+  }
+  for (const char* value : {"\"1\"", "2", "-1", "0.5", "18446744073709551615", "[1]", "{}"}) {
+    EXPECT_THAT(
+        Why(absl::StrCat(R"([{"bbox":[1,2,3,4]},{"bbox":[1,2,3,4],"iscrowd":)", value, "}]")),
+        HasSubstr("object 1 has an iscrowd that is not 0 or 1"));
   }
   EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4]},5])"), HasSubstr("object 1 is a number"));
   EXPECT_THAT(Why(R"(["a"])"), HasSubstr("object 0 is text"));

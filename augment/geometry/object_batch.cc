@@ -23,15 +23,6 @@ void AppendBox(const PixelBox& box, BoxFormat format, std::vector<float>& boxes)
   }
 }
 
-std::vector<Ring> MovedRings(const ImageObject& object, const Movement& movement) {
-  std::vector<Ring> rings;
-  for (const Ring& ring : object.polygons) {
-    Ring moved = MoveRing(ring, movement);
-    if (!moved.empty()) rings.push_back(std::move(moved));
-  }
-  return rings;
-}
-
 // Of a perspective: at the middle of what the crop shows of the box. Negative: mirrored.
 double AreaScale(const PixelBox& box, const Movement& movement) {
   const Projection map = movement.map();
@@ -82,10 +73,13 @@ absl::StatusOr<MovedObjects> MoveObjects(std::span<const ImageObject> objects,
     const ImageObject& object = objects[i];
     MovedBox box = MoveBox(object.box, movement);
     moved.outside += box.outside ? 1 : 0;
-    std::vector<Ring> rings;
+    MovedRings shape;
     const bool from_polygon = options.box_from_polygon && !object.polygons.empty();
-    if (from_polygon || options.polygons) rings = MovedRings(object, movement);
-    if (from_polygon) box.box = HullOf(rings);
+    if (from_polygon || options.polygons) shape = MoveRings(object.polygons, movement);
+    if (from_polygon) {
+      box.box = HullOf(shape.rings);
+      box.small = shape.small;
+    }
     if (!IsKept(box, options.min_visible)) {
       ++moved.dropped;
       continue;
@@ -98,8 +92,8 @@ absl::StatusOr<MovedObjects> MoveObjects(std::span<const ImageObject> objects,
     moved.keep.push_back(static_cast<uint32_t>(i));
     RETURN_IF_ERROR(AppendKeypoints(i, object, movement, scale < 0, options, moved));
     if (!options.polygons) continue;
-    moved.rings.push_back(static_cast<uint32_t>(rings.size()));
-    for (const Ring& ring : rings) {
+    moved.rings.push_back(static_cast<uint32_t>(shape.rings.size()));
+    for (const Ring& ring : shape.rings) {
       moved.points.push_back(static_cast<uint32_t>(ring.size()));
       for (const Point& point : ring) {
         moved.polygons.push_back(static_cast<float>(point.x));

@@ -87,6 +87,21 @@ TEST(MoveObjects, Options) {
               HasSubstr("object 3 has 3 keypoints, not 2"));
 }
 
+// Of the object in the other half a line on the border is left, which a turn makes a box.
+TEST(MoveObjects, AWarpBringsNothingBack) {
+  Movement turned = LeftHalf();
+  const Projection turn(RotationAbout({50, 50}, -25));
+  turned.warps = std::span(&turn, 1);
+  auto objects = Objects();
+  objects[1].polygons = {{{50, 20}, {90, 20}, {50, 40}}};
+  for (const bool from_polygon : {false, true}) {
+    const auto moved = MoveObjects(objects, turned, {.box_from_polygon = from_polygon});
+    ASSERT_TRUE(moved.ok()) << moved.status();
+    EXPECT_THAT(moved->keep, ElementsAre(0, 2, 3));
+    EXPECT_EQ(moved->dropped, 1u);
+  }
+}
+
 TEST(CheckObjectOptions, NamesTheValue) {
   EXPECT_TRUE(CheckObjectOptions({}).ok());
   EXPECT_THAT(CheckObjectOptions({.min_visible = 1.5}).message(), HasSubstr("not 1.5"));

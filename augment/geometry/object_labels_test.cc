@@ -140,7 +140,10 @@ TEST(ObjectLabels, WhatNoMapShows) {
   };
   const std::string ring = R"(,"segmentation":[[0,0,2,0,2,2]])";
   EXPECT_THAT(why(R"("category_id":3)"), HasSubstr("object 0 has neither polygons nor run"));
-  EXPECT_THAT(why(R"("category_id":3,"segmentation":[])"), HasSubstr("neither polygons"));
+  for (const char* nothing : {"[]", "[[]]", "[[0,0,2,2]]", "[[],[0,0,2,2]]"}) {
+    EXPECT_THAT(why(absl::StrCat(R"("category_id":3,"segmentation":)", nothing)),
+                HasSubstr("neither polygons"));
+  }
   EXPECT_THAT(why(R"("id":3)" + ring), HasSubstr("object 0 has no class"));
   EXPECT_THAT(why(R"("category_id":3)" + ring, {.classes = 4}),
               HasSubstr("the label 4 of 4 classes, the background among them"));
@@ -172,6 +175,7 @@ TEST(ObjectLabels, OptionsThatCannotBe) {
   EXPECT_THAT(why({.colors = {{1, 2, 3, 4}}}), HasSubstr("colours are for stored maps"));
   EXPECT_THAT(why({.ignore = 300}), HasSubstr("ignore is 300"));
   EXPECT_THAT(why({.classes = 300}), HasSubstr("300 classes"));
+  EXPECT_THAT(why({.wide = true, .classes = 300}), HasSubstr("255, which is what to ignore"));
 }
 
 }  // namespace

@@ -18,6 +18,11 @@ PixelBox Clipped(const PixelBox& box, const PixelBox& to) {
 
 double AreaOf(const PixelBox& box) { return (box.right - box.left) * (box.bottom - box.top); }
 
+// A number that is not finite is small, too.
+bool IsSmall(const PixelBox& box) {
+  return !(box.right - box.left >= 1 && box.bottom - box.top >= 1);
+}
+
 double Share(const PixelBox& part, const PixelBox& whole) {
   const double area = AreaOf(whole);
   return area > 0 ? AreaOf(part) / area : 0;
@@ -57,6 +62,21 @@ Ring ClipSide(std::span<const Point> ring, const Inside& inside) {
 
 PixelBox Whole(double width, double height) { return {0, 0, width, height}; }
 
+// Whether Clip has left nothing of a ring but a way along the border there and back, whose hull may
+// be the whole result: that of an outline which leads around the crop.
+bool IsAlongBorder(std::span<const Point> ring, const PixelBox& border) {
+  constexpr double kNear = 1e-6, kNoArea = 1e-3;  // far above roundings
+  double twice = 0;
+  for (size_t i = 0; i < ring.size(); ++i) {
+    const Point &a = ring[i], &b = ring[(i + 1) % ring.size()];
+    const double inside =
+        std::min({a.x - border.left, border.right - a.x, a.y - border.top, border.bottom - a.y});
+    if (inside > kNear) return false;
+    twice += a.x * b.y - b.x * a.y;
+  }
+  return std::abs(twice) < 2 * kNoArea;
+}
+
 // The crop may reach beyond the image by a rounding.
 PixelBox PartOf(const Movement& movement) {
   return Clipped(movement.crop.box, Whole(movement.source_width, movement.source_height));
@@ -92,17 +112,18 @@ MovedBox MoveBox(const PixelBox& box, const Movement& movement) {
   // Rounding must not lead beyond the border.
   moved.box =
       Clipped(Mapped(part, AffineOf(movement.crop, movement.width, movement.height)), result);
+  moved.small = IsSmall(moved.box);
   for (const Projection& warp : movement.warps) {
     const PixelBox hull = Mapped(moved.box, warp);
     moved.box = Clipped(hull, result);
     moved.visible *= Share(moved.box, hull);
+    moved.small = moved.small || IsSmall(moved.box);
   }
   return moved;
 }
 
 bool IsKept(const MovedBox& moved, double min_visible) {
-  return moved.box.right - moved.box.left >= 1 && moved.box.bottom - moved.box.top >= 1 &&
-         moved.visible >= min_visible;
+  return !moved.small && moved.visible >= min_visible;
 }
 
 Ring Clip(std::span<const Point> ring, const PixelBox& box) {
@@ -118,22 +139,6 @@ Ring Clip(std::span<const Point> ring, const PixelBox& box) {
   return kept;
 }
 
-Ring MoveRing(std::span<const Point> ring, const Movement& movement) {
-  const PixelBox result = Whole(movement.width, movement.height);
-  Ring moved = Clip(ring, PartOf(movement));
-  const Affine affine = AffineOf(movement.crop, movement.width, movement.height);
-  for (Point& point : moved) {
-    point = affine(point);
-    point.x = std::clamp(point.x, 0.0, movement.width);
-    point.y = std::clamp(point.y, 0.0, movement.height);
-  }
-  for (const Projection& warp : movement.warps) {
-    for (Point& point : moved) point = warp(point);
-    moved = Clip(moved, result);
-  }
-  return moved;
-}
-
 PixelBox HullOf(std::span<const Ring> rings) {
   constexpr double kFar = std::numeric_limits<double>::infinity();
   PixelBox hull = {kFar, kFar, -kFar, -kFar};
@@ -146,6 +151,32 @@ PixelBox HullOf(std::span<const Ring> rings) {
     }
   }
   return hull.left > hull.right ? PixelBox() : hull;
+}
+
+MovedRings MoveRings(std::span<const Ring> rings, const Movement& movement) {
+  const PixelBox part = PartOf(movement), result = Whole(movement.width, movement.height);
+  const Affine affine = AffineOf(movement.crop, movement.width, movement.height);
+  MovedRings moved;
+  for (const Ring& ring : rings) {
+    Ring& kept = moved.rings.emplace_back(Clip(ring, part));
+    for (Point& point : kept) {
+      point = affine(point);
+      point.x = std::clamp(point.x, 0.0, movement.width);
+      point.y = std::clamp(point.y, 0.0, movement.height);
+    }
+  }
+  moved.small = IsSmall(HullOf(moved.rings));
+  for (const Projection& warp : movement.warps) {
+    std::erase_if(moved.rings, [&](const Ring& ring) { return IsAlongBorder(ring, result); });
+    moved.small = moved.small || IsSmall(HullOf(moved.rings));
+    for (Ring& ring : moved.rings) {
+      for (Point& point : ring) point = warp(point);
+      ring = Clip(ring, result);
+    }
+    moved.small = moved.small || IsSmall(HullOf(moved.rings));
+  }
+  std::erase_if(moved.rings, [](const Ring& ring) { return ring.empty(); });
+  return moved;
 }
 
 Keypoint MoveKeypoint(const Keypoint& point, const Movement& movement) {

@@ -9,8 +9,10 @@
 // corners, clipped to the result. As torchvision's transforms of BoundingBoxes.
 // Polygon: clipped in the same places (Sutherland and Hodgman), so a concave one may get edges of
 // no width along the border.
-// Keypoint: COCO's numbers are those of pixels, so 0.5 is added before the map and subtracted
-// after it. One that lies outside the result is as if never labelled: 0, 0, 0.
+// What is below a pixel before a warp is left out as it is after the last one: a rotation would
+// make a box of the line on the border that remains of an object outside the crop. Keypoint: COCO's
+// numbers are those of pixels, so 0.5 is added before the map and subtracted after it. One that
+// lies outside the result is as if never labelled: 0, 0, 0.
 //
 // Lifetime: Movement borrows its warps.
 // Thread-safety: pure functions.
@@ -55,19 +57,27 @@ struct MovedBox {
   // without area.
   double visible = 0;
   bool outside = false;  // some of it lay outside the source
+  bool small = false;    // narrower or lower than a pixel, in the result or before one of the warps
 };
 
 MovedBox MoveBox(const PixelBox& box, const Movement& movement);
-// At least one pixel wide and high, and at least this share is visible.
+// Not small, and at least this share is visible.
 bool IsKept(const MovedBox& moved, double min_visible);
 
 using Ring = std::vector<Point>;
 
 // A convex or concave polygon within the box; empty if nothing is left.
 Ring Clip(std::span<const Point> ring, const PixelBox& box);
-Ring MoveRing(std::span<const Point> ring, const Movement& movement);
 // The smallest box around all points; all zeros without a point.
 PixelBox HullOf(std::span<const Ring> rings);
+
+struct MovedRings {
+  std::vector<Ring> rings;  // of which something is left
+  bool small = false;       // as MovedBox: the hull of all of them
+};
+
+// Those of one object.
+MovedRings MoveRings(std::span<const Ring> rings, const Movement& movement);
 
 struct Keypoint {
   double x = 0, y = 0;

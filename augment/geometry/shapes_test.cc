@@ -119,6 +119,29 @@ TEST(MoveBox, WarpsTakeTheirShare) {
   EXPECT_DOUBLE_EQ(MoveBox({0, 40, 20, 60}, movement).visible, 0.125);
 }
 
+// A turn of the line on the border to which an object outside the crop is clipped has an area.
+TEST(MoveBox, WhatIsBelowAPixelBeforeAWarpIsNotKept) {
+  Movement movement = {.source_width = 320,
+                       .source_height = 240,
+                       .crop = {.box = {16, 7, 122, 88}},
+                       .width = 160,
+                       .height = 120};
+  const Projection turn(RotationAbout({80, 60}, 25));
+  movement.warps = std::span(&turn, 1);
+  const PixelBox outside = {205, 19, 239, 43};
+  EXPECT_GT(MoveBox(outside, movement).box.right - MoveBox(outside, movement).box.left, 1);
+  EXPECT_FALSE(IsKept(MoveBox(outside, movement), 0));
+  EXPECT_FALSE(IsKept(MoveBox({50, 30, 50, 60}, movement), 0)) << "a line within the crop";
+  EXPECT_FALSE(IsKept(MoveBox({50, 30, 50.5, 60}, movement), 0)) << "below a pixel";
+  EXPECT_FALSE(IsKept(MoveBox({121.5, 30, 180, 60}, movement), 0)) << "its part in the crop";
+  EXPECT_TRUE(IsKept(MoveBox({50, 30, 52, 60}, movement), 0));
+  EXPECT_TRUE(IsKept(MoveBox({120, 30, 180, 60}, movement), 0));
+  // The last but one has led it out.
+  const Projection out_and_back[] = {Projection(Affine{.x0 = 200}), turn};
+  movement.warps = out_and_back;
+  EXPECT_FALSE(IsKept(MoveBox({50, 30, 80, 60}, movement), 0));
+}
+
 TEST(CheckBox, NamesWhatIsWrong) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(CheckBox({0, 0, 0, 0}).ok());
@@ -185,7 +208,7 @@ TEST(Clip, OutsideNothingIsLeft) {
   EXPECT_TRUE(Clip({}, {0, 0, 1, 1}).empty());
 }
 
-TEST(MoveRing, TheHullIsWithinTheBox) {
+TEST(MoveRings, TheHullIsWithinTheBox) {
   const Ring triangle = {{10, 10}, {90, 10}, {50, 90}};
   const Projection turn(RotationAbout({25, 25}, 30));
   const Movement movement = {.source_width = 100,
@@ -194,8 +217,9 @@ TEST(MoveRing, TheHullIsWithinTheBox) {
                              .width = 50,
                              .height = 50,
                              .warps = std::span(&turn, 1)};
-  const Ring moved = MoveRing(triangle, movement);
-  const PixelBox hull = HullOf(std::span(&moved, 1));
+  const MovedRings moved = MoveRings(std::span(&triangle, 1), movement);
+  EXPECT_FALSE(moved.small);
+  const PixelBox hull = HullOf(moved.rings);
   const PixelBox box = MoveBox({10, 10, 90, 90}, movement).box;
   EXPECT_LE(box.left, hull.left + 1e-9);
   EXPECT_LE(box.top, hull.top + 1e-9);
@@ -204,6 +228,33 @@ TEST(MoveRing, TheHullIsWithinTheBox) {
   EXPECT_LT((hull.right - hull.left) * (hull.bottom - hull.top),
             (box.right - box.left) * (box.bottom - box.top));
   EXPECT_EQ(HullOf({}), PixelBox());
+}
+
+TEST(MoveRings, WhatIsBelowAPixelBeforeAWarpIsSmall) {
+  const Projection turn(RotationAbout({25, 25}, 30));
+  Movement movement = {.source_width = 100,
+                       .source_height = 100,
+                       .crop = {.box = {20, 20, 70, 70}},
+                       .width = 50,
+                       .height = 50,
+                       .warps = std::span(&turn, 1)};
+  const auto moved = [&](const std::vector<Ring>& rings) { return MoveRings(rings, movement); };
+  const Ring seen = {{30, 30}, {60, 30}, {45, 60}};
+  const Ring touching = {{10, 30}, {20, 30}, {20, 60}, {10, 60}};
+  const Ring thin = {{30, 30}, {30.5, 30}, {30.5, 60}, {30, 60}};
+  // From the lower left corner clockwise around the crop, and back.
+  const Ring around = {{10, 80}, {10, 10}, {80, 10}, {80, 80},
+                       {75, 80}, {75, 15}, {15, 15}, {15, 80}};
+  EXPECT_FALSE(moved({seen}).small);
+  EXPECT_TRUE(moved({thin}).small);
+  for (const Ring& ring : {touching, around}) {
+    EXPECT_TRUE(moved({ring}).small);
+    EXPECT_TRUE(moved({ring}).rings.empty());
+    EXPECT_EQ(moved({ring, seen}).rings, moved({seen}).rings);
+    EXPECT_FALSE(moved({ring, seen}).small);
+  }
+  const Ring whole = {{0, 0}, {100, 0}, {100, 100}, {0, 100}};
+  EXPECT_FALSE(moved({whole}).small) << "along the border, but around all";
 }
 
 TEST(MoveKeypoint, PixelsToPixels) {

@@ -46,6 +46,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   }
   bool boolean(bool value) override {
     Copy(value ? "true" : "false");
+    if (AtMember() && IsId()) return NoId("a truth value");
     return Take(value ? 1 : 0);
   }
   bool number_integer(number_integer_t value) override {
@@ -67,12 +68,14 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     if (!AtMember()) return true;
     if (section_ == Section::kImages && key_ == "file_name") image_.file_name = text;
     if (section_ == Section::kCategories && key_ == "name") name_ = text;
-    if (IsId()) return Fail(absl::StrCat("the member ", key_, " is text; ids are numbers"));
+    if (IsId()) return NoId("text");
+    TakeNoNumber();
     return true;
   }
   bool binary(binary_t&) override { return Fail("binary data"); }
 
   bool start_object(size_t) override {
+    TakeNoNumber();
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 3 && in_list_) Begin();
     Open("{");
@@ -85,6 +88,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   }
   bool start_array(size_t) override {
     if (depth_ == 0) return Fail(kNoObject);
+    TakeNoNumber();
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 2) in_list_ = section_ != Section::kOther;
     Open("[");
@@ -161,6 +165,10 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
            (section_ == Section::kObjects && (key_ == "image_id" || key_ == "category_id"));
   }
 
+  bool NoId(const char* what) {
+    return Fail(absl::StrCat("the member ", key_, " is ", what, "; ids are numbers"));
+  }
+
   void Begin() {
     keys_.clear();
     begin_ = coco_->text.size();
@@ -172,21 +180,28 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     object_ = {};
     name_ = std::nullopt;
     box_numbers_ = 0;
+    wrong_crowd_ = false;
   }
 
+  bool AtCrowd() const { return AtMember() && section_ == Section::kObjects && key_ == "iscrowd"; }
+  // What is no number, where one might be expected.
+  void TakeNoNumber() { wrong_crowd_ = wrong_crowd_ || AtCrowd(); }
   bool Take(int64_t value) {
     if (depth_ == 0) return Fail(kNoObject);
     if (AtMember() && key_ == "id") id_ = value;
     if (AtMember() && section_ == Section::kObjects) {
       if (key_ == "image_id") image_id_ = value;
       if (key_ == "category_id") category_id_ = value;
-      if (key_ == "iscrowd") object_.crowd = value != 0;
     }
     return TakeReal(static_cast<double>(value));
   }
   bool TakeReal(double value) {
     if (depth_ == 0) return Fail(kNoObject);
     if (AtMember() && section_ == Section::kObjects && key_ == "area") object_.area = value;
+    if (AtCrowd()) {  // 1.0, too: numbers of a column that lacks some become such
+      object_.crowd = value == 1;
+      wrong_crowd_ = value != 0 && value != 1;
+    }
     if (AtMember() && section_ == Section::kImages && key_ == "width") image_.width = value;
     if (AtMember() && section_ == Section::kImages && key_ == "height") image_.height = value;
     if (!in_box_ || depth_ != 4) return true;
@@ -234,6 +249,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     if (!is_object) return true;
     if (box_numbers_ != 4)
       return Fail(absl::StrCat(which, " has a bbox of ", box_numbers_, " numbers; expected 4"));
+    if (wrong_crowd_) return Fail(absl::StrCat(which, " has an iscrowd that is not 0 or 1"));
     object_.image_id = *image_id_;
     if (*category_id_ < INT32_MIN || *category_id_ > INT32_MAX)
       return Fail(absl::StrCat(which, " has the category_id ", *category_id_));
@@ -258,6 +274,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   CocoImage image_;
   CocoObject object_;
   size_t box_numbers_ = 0;
+  bool wrong_crowd_ = false;
 };
 
 // By image; every image id must exist.

@@ -85,10 +85,38 @@ TEST(CocoJsonTest, KeepsAnnotationsAsTheyAre) {
       "\"image_id\":1}");
 }
 
+std::string WithCrowd(const std::string& value) {
+  return R"({"images": [{"id": 1, "file_name": "a"}], "categories": [{"id": 1, "name": "b"}],
+             "annotations": [{"iscrowd": )" +
+         value + R"(, "id": 5, "image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4]}]})";
+}
+
+TEST(CocoJsonTest, CrowdsOfAnyNumber) {
+  for (const auto& [value, crowd] : std::vector<std::pair<std::string, bool>>{{"1", true},
+                                                                              {"1.0", true},
+                                                                              {"true", true},
+                                                                              {"0", false},
+                                                                              {"0.0", false},
+                                                                              {"false", false},
+                                                                              {"null", false}}) {
+    CocoFile coco;
+    const absl::Status parsed = ParseCoco(WithCrowd(value), "a.json", CocoKeep::kBoxes, &coco);
+    ASSERT_TRUE(parsed.ok()) << parsed;
+    EXPECT_EQ(coco.objects[0].crowd, crowd) << value;
+  }
+  for (const char* value : {"\"1\"", "2", "-1", "0.5", "18446744073709551615", "[1]", "{}"}) {
+    CocoFile coco;
+    EXPECT_THAT(std::string(ParseCoco(WithCrowd(value), "a.json", CocoKeep::kAll, &coco).message()),
+                HasSubstr("a.json: the annotation 5 has an iscrowd that is not 0 or 1"))
+        << value;
+  }
+}
+
 TEST(CocoJsonTest, ErrorsNameThePlace) {
   for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
            {"{\"images\": [\n}", "line 2"},
            {"{\"images\": [{\"id\": \"x\"}]}", "ids are numbers"},
+           {"{\"annotations\": [{\"category_id\": true}]}", "category_id is a truth value"},
            {"{\"images\": [{\"file_name\": \"a\"}]}", "image number 0"},
            {"{\"categories\": [{\"id\": 1, \"name\": \"a\"}, {\"id\": 1, \"name\": \"b\"}]}",
             "category 1"},

@@ -23,17 +23,13 @@ constexpr double kSlackPixels = 1;        // boxes are rounded
 
 struct Size {
   double width = 0, height = 0;
+
+  friend bool operator==(const Size&, const Size&) = default;
 };
 
-// Size of the image as stored and, if it is rotated, as displayed; 0 = unknown.
+// As displayed, which boxes refer to, and as stored, before the EXIF orientation; 0 = unknown.
 struct PictureSize {
-  Size stored;
-  bool turned = false;
-
-  bool IsThat(const CocoImage& image) const {
-    return (image.width == stored.width && image.height == stored.height) ||
-           (turned && image.width == stored.height && image.height == stored.width);
-  }
+  Size shown, stored;
 };
 
 PictureSize ReadSize(int root, const std::string& path) {
@@ -46,8 +42,10 @@ PictureSize ReadSize(int root, const std::string& path) {
   const ProbeResult probe = ProbeImage(std::span(head.get(), static_cast<size_t>(got)),
                                        {.level = ProbeLevel::kHeader, .allow_truncated = true});
   if (probe.verdict != ProbeVerdict::kOk) return {};
-  return {{static_cast<double>(probe.info.width), static_cast<double>(probe.info.height)},
-          probe.info.orientation >= kFirstTurned};
+  const Size stored = {static_cast<double>(probe.info.width),
+                       static_cast<double>(probe.info.height)};
+  const bool turned = probe.info.orientation >= kFirstTurned;
+  return {turned ? Size{stored.height, stored.width} : stored, stored};
 }
 
 bool LiesOutside(const CocoObject& object, const Size& size) {
@@ -72,19 +70,23 @@ void WarnAboutSizes(int root, const CocoFile& coco, std::span<const size_t> imag
       sizes[row] = ReadSize(root, listing.Path(row));
     }
   });
-  uint64_t others = 0, outside = 0;
-  std::string first_other, first_outside;
+  uint64_t others = 0, turned = 0, outside = 0;
+  std::string first_other, first_turned, first_outside;
   for (uint64_t row = 0; row < rows; ++row) {
     const CocoImage& image = coco.images[image_of_row[row]];
     const Size said = {image.width, image.height};
-    const PictureSize& picture = sizes[row];
-    if (picture.stored.width > 0 && !picture.IsThat(image) && others++ == 0) {
-      first_other = absl::StrCat(EscapeForTerminal(listing.Path(row)), " is ",
-                                 SizeText(picture.stored), ", and ", SizeText(said), " there");
+    const auto& [shown, stored] = sizes[row];
+    const bool known = shown.width > 0;
+    if (known && said != shown) {
+      const bool before_turn = said == stored;
+      if ((before_turn ? turned : others)++ == 0) {
+        (before_turn ? first_turned : first_other) =
+            absl::StrCat(EscapeForTerminal(listing.Path(row)), " is ", SizeText(shown), ", and ",
+                         SizeText(said), " there");
+      }
     }
     if (said.width == 0 || said.height == 0) continue;
-    const bool as_said = picture.stored.width == 0 || picture.IsThat(image);
-    const Size& real = as_said ? said : picture.stored;
+    const Size& real = known ? shown : said;
     for (const CocoObject& object : coco.ObjectsOf(image)) {
       if (!LiesOutside(object, real) || outside++ > 0) continue;
       first_outside = absl::StrCat("[", object.box[0], ", ", object.box[1], ", ", object.box[2],
@@ -97,6 +99,15 @@ void WarnAboutSizes(int root, const CocoFile& coco, std::span<const size_t> imag
         others, others == 1 ? " image has" : " images have",
         " another size than the annotations say: ", first_other,
         "; boxes are packed as they are: where images were resized, resize the annotations too"));
+  }
+  if (turned > 0) {
+    listing.warnings.push_back(absl::StrCat(
+        turned, turned == 1 ? " image has" : " images have",
+        " the size that the annotations say only before an EXIF orientation is applied: ",
+        first_turned,
+        "; boxes refer to images as displayed: those that were drawn on what is stored are wrong "
+        "by "
+        "a turn"));
   }
   if (outside > 0) {
     listing.warnings.push_back(

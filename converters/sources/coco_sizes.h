@@ -1,5 +1,6 @@
-// WarnAboutSizes: compares the images with the sizes that a COCO file gives, and finds boxes
-// outside of them: resized images often keep their old annotations.
+// WarnAboutSizes: compares the images, as displayed, with the sizes that a COCO file gives, and
+// finds boxes outside of them: resized images often keep their old annotations, and those of images
+// that an EXIF orientation turns may have been made of what is stored.
 //
 //   WarnAboutSizes(root, coco, image_of_row, pool, listing);   // adds to listing.warnings
 //

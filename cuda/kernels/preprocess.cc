@@ -81,8 +81,8 @@ absl::Status CheckPreprocess(const PreprocessLaunch& launch) {
     return absl::InvalidArgumentError("preprocess: the output is not aligned for its type");
   }
   for (uint32_t c = 0; format.type != PixelType::kU8 && c < launch.channels; ++c) {
-    if (!std::isfinite(format.mean[c]) || !std::isfinite(format.std[c]) || format.std[c] == 0) {
-      return absl::InvalidArgumentError("preprocess: mean and std are finite, std is not zero");
+    if (!std::isfinite(format.mean[c]) || !std::isfinite(format.std[c]) || format.std[c] <= 0) {
+      return absl::InvalidArgumentError("preprocess: mean and std are finite, std is above 0");
     }
   }
   return absl::OkStatus();

@@ -229,6 +229,8 @@ TEST(Preprocess, RefusesWhatCannotBe) {
   EXPECT_TRUE(refused(bad));
   const OutputFormat no_spread = {.type = PixelType::kF32, .std = {1, 0, 1}};
   EXPECT_TRUE(refused(LaunchOf(batch, 8, 8, ResizeFilter::kBox, no_spread, out.data())));
+  const OutputFormat mirrored = {.type = PixelType::kF32, .std = {1, -1, 1}};
+  EXPECT_TRUE(refused(LaunchOf(batch, 8, 8, ResizeFilter::kBox, mirrored, out.data())));
   EXPECT_TRUE(refused(LaunchOf(batch, 8, 8, ResizeFilter::kBox, {.type = PixelType::kF32},
                                reinterpret_cast<uint8_t*>(out.data()) + 2)));
   const PixelBox box = batch.samples[1].box;

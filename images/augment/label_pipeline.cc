@@ -50,6 +50,13 @@ absl::StatusOr<LabelPipeline> LabelPipeline::Create(const PixelPipelineOptions& 
     return absl::InvalidArgumentError(absl::StrCat(
         "labels: ", options.classes, " classes need more than ", most + 1, " different labels"));
   }
+  // 0 is the background, with which a result may well be filled.
+  if (options.ignore > 0 && options.ignore < options.classes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("labels: of ", options.classes, " classes one has the label ", options.ignore,
+                     ", which is what to ignore; let ignore be ", options.classes,
+                     " or more, or 0 for the background"));
+  }
   LabelPipeline pipeline(pixels, options);
   const auto& table = pipeline.table_;
   for (size_t i = 0; i < table.size(); ++i) {

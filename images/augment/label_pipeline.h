@@ -51,7 +51,8 @@ struct LabelColor {
 struct LabelMapOptions {
   bool wide = false;  // 16-bit labels, native byte order
   bool legacy = false;
-  uint16_t ignore = 255;                // of what no map covers; never an error
+  // Of what no map covers; never an error. 0, or no label below `classes`.
+  uint16_t ignore = 255;
   uint32_t classes = 0;                 // labels from here on are errors; 0: all are fine
   std::vector<LabelColor> colors = {};  // empty: numbers
 };

@@ -247,7 +247,12 @@ TEST(LabelPipeline, OptionsThatCannotBe) {
   EXPECT_THAT(why({.colors = {{1, 2, 3, 4}, {1, 2, 3, 5}}}), HasSubstr("#010203 twice"));
   EXPECT_THAT(why({.classes = 4, .colors = {{1, 2, 3, 4}}}), HasSubstr("the label 4"));
   EXPECT_THAT(why({.colors = {{1, 2, 3, 400}}}), HasSubstr("the label 400"));
-  EXPECT_TRUE(LabelPipeline::Create({}, {.wide = true, .ignore = 65'535, .classes = 65'536}).ok());
+  EXPECT_THAT(why({.wide = true, .classes = 256}),
+              HasSubstr("of 256 classes one has the label 255, which is what to ignore"));
+  EXPECT_THAT(why({.ignore = 20, .classes = 21}), HasSubstr("has the label 20"));
+  EXPECT_TRUE(LabelPipeline::Create({}, {.wide = true, .ignore = 65'535, .classes = 65'535}).ok());
+  EXPECT_TRUE(LabelPipeline::Create({}, {.classes = 255}).ok());
+  EXPECT_TRUE(LabelPipeline::Create({}, {.ignore = 0, .classes = 21}).ok());
 }
 
 TEST(LabelPipeline, WhatIsNoLabelMap) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace shardpack {
 namespace {
 
@@ -39,9 +41,12 @@ absl::StatusOr<PixelPipeline> PixelPipeline::Create(const PixelPipelineOptions& 
     return absl::InvalidArgumentError("channels are 1 or 3");
   }
   for (uint32_t c = 0; c < options.channels; ++c) {
-    if (!std::isfinite(options.output.mean[c]) || !std::isfinite(options.output.std[c]) ||
-        options.output.std[c] == 0) {
-      return absl::InvalidArgumentError("mean and std are finite, std is not zero");
+    const float mean = options.output.mean[c], std = options.output.std[c];
+    if (!std::isfinite(mean))
+      return absl::InvalidArgumentError(absl::StrCat("mean is a finite number, and not ", mean));
+    if (!std::isfinite(std) || std <= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("std is a finite number above 0, and not ", std));
     }
   }
   return PixelPipeline(options);

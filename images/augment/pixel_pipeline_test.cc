@@ -153,8 +153,13 @@ TEST(PixelPipeline, RefusesOptionsThatCannotBe) {
   EXPECT_TRUE(PixelPipeline::Create({}).ok());
   EXPECT_FALSE(PixelPipeline::Create({.channels = 2}).ok());
   EXPECT_FALSE(PixelPipeline::Create({.crop = {.width = 0}}).ok());
-  EXPECT_FALSE(PixelPipeline::Create({.output = {.std = {1, 0, 1}}}).ok());
-  EXPECT_FALSE(PixelPipeline::Create({.output = {.mean = {0, 0, std::nanf("")}}}).ok());
+  const auto why = [](const OutputFormat& output) {
+    return std::string(PixelPipeline::Create({.output = output}).status().message());
+  };
+  EXPECT_EQ(why({.std = {1, 1, 0}}), "std is a finite number above 0, and not 0");
+  EXPECT_EQ(why({.std = {-1, 1, 1}}), "std is a finite number above 0, and not -1");
+  EXPECT_EQ(why({.std = {1, INFINITY, 1}}), "std is a finite number above 0, and not inf");
+  EXPECT_EQ(why({.mean = {0, 0, std::nanf("")}}), "mean is a finite number, and not nan");
 }
 
 TEST(PixelPipeline, NoImageIsAnError) {

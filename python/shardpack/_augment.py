@@ -278,7 +278,7 @@ class Mix:
   the soft labels. p: how probable it is that a group is mixed. group: neighbours in the global batch that are mixed with each
   other; it divides each process's share, so pixels do not depend on the number of processes. smoothing: of the labels.
 
-  Errors: OptionError for numbers out of range; a loader raises it for a dataset with more classes.
+  Errors: OptionError for what is no number; a loader raises it for numbers out of range and a dataset with more classes.
 
   >>> loader = shardpack.Loader(shardpack.Dataset('shards'), shardpack.Order(60, 20), decode=shardpack.Decode(32, 32),
   ...                           mix=shardpack.Mix(mixup=0.2, cutmix=1.0, classes=3))

@@ -18,8 +18,9 @@ class Labels:
 
   Labels are the numbers that are stored, of gray (1 to 16 bits, never scaled) or a palette; with colors={(r, g, b): label} those of
   colours. Never a JPEG. classes: labels from there on are bad samples (0: none are), but for ignore, which is where a sample has no
-  map. bits: 8 or 16 of the result. nearest: 'exact', by pixel centres, or 'legacy', as torchvision moves a Mask.
-  share: 'all' or 'geometry' for the image's crop and flip, 'none' for its own. Raises OptionError for what cannot be.
+  map: 0, or no label of a class. bits: 8 or 16 of the result. nearest: 'exact', by pixel centres, or 'legacy', as torchvision moves a Mask.
+  share: 'all' or 'geometry' for the image's crop and flip, 'none' for its own. Raises OptionError for what cannot be; numbers that do
+  not fit each other are refused by the loader.
 
   >>> shardpack.Labels(classes=21)
   Labels(classes=21)
@@ -48,7 +49,8 @@ class CocoLabels:
 
   A pixel of an object has the label of its class + 1, of none 0; where several objects lie it is ignore, or with overlap='last' the
   label of the last one. classes counts the background: labels from there on are bad samples (0: none are). ignore is also what a
-  sample without the field has. bits, nearest: as of Labels. Raises OptionError for what cannot be.
+  sample without the field has. bits, nearest: as of Labels. Raises OptionError for what cannot be; numbers that do not fit each other
+  are refused by the loader.
 
   >>> shardpack.CocoLabels(classes=81, overlap='last')
   CocoLabels(classes=81, overlap='last')
@@ -72,7 +74,7 @@ class Coco:
   format: 'xyxy' or 'xywh' of the boxes. Boxes below a pixel are left out, and those of which less than min_visible is seen.
   box_from: 'bbox', or 'polygon' for the box around what is seen of the polygons, where there are any. polygons: whether they are
   given, too. keypoints: how many an object has; pairs: which of them change places in a mirrored image, such as [(1, 2)].
-  Raises OptionError for what cannot be.
+  Raises OptionError for what cannot be; numbers out of range are refused by the loader.
 
   >>> shardpack.Coco(min_visible=0.25)
   Coco(min_visible=0.25)

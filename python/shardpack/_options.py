@@ -72,8 +72,8 @@ def normalising(dtype: str | None, mean: Sequence[float], std: Sequence[float], 
   if (dtype or "uint8") == "uint8" and (any(number != 0 for number in mean) or any(number != 1 for number in std)):
     raise OptionError("mean and std need another dtype than 'uint8', such as 'float32'")
   means, stds = _threes(mean, "mean", channels), _threes(std, "std", channels)
-  if 0 in tuple(stds):
-    raise OptionError("std must not be 0")
+  if 0 in tuple(stds):  # would count as 1
+    raise OptionError("std must be a finite number above 0, not 0")
   if any(number > 1 for number in means):
     raise OptionError(f"mean and std must be numbers from 0 to 1, not {mean}: means of bytes must be divided by 255")
   return means, stds

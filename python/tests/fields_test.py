@@ -227,6 +227,8 @@ class OptionsTest(unittest.TestCase):
     for fields, why in (({"mask.png": "bilinear"}, "'labels', 'coco'"), ({"json": ["coco", "coco"]}, "has the objects already"), ({"mask.png": 7}, ", not 7"), ({"msak.png": "labels"}, "msak.png"),
                         ({"json": shardpack.Coco(min_visible=2)}, "min_visible"), (["mask.png"], "must be a dict"),
                         ({"mask.png": shardpack.Labels(classes=300)}, "300 classes"),
+                        ({"mask.png": shardpack.Labels(bits=16, classes=300)}, "255, which is what to ignore"),
+                        ({"json": shardpack.CocoLabels(bits=16, classes=300)}, "255, which is what to ignore"),
                         ({"json": shardpack.Coco(keypoints=3, pairs=[(0, 3)])}, "keypoint 3 of 3")):
       with self.subTest(fields), self.assertRaisesRegex(shardpack.OptionError, why):
         load(decode_fields=fields)

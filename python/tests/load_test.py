@@ -66,6 +66,7 @@ class ArgumentsTest(unittest.TestCase):
                           ({"size": 8, "ratio": (1, 2, 3)}, "ratio must be two numbers"), ({"size": 8, "scale": ("a", "b")}, "scale must be"),
                           ({"size": 8, "dtype": "float32", "mean": (0.5, "a", 0.5)}, "mean must be a number, not 'a'"),
                           ({"size": 8, "dtype": "float32", "std": (0.5, 0.5)}, "std must be three numbers, .* not"),
+                          ({"size": 8, "dtype": "float32", "std": (-1, 1, 1)}, "std must be a finite number above 0, not -1"),
                           ({"batch": None, "global_batch": 9, "rank": 0, "world_size": 2}, "not divisible by the world size 2"),
                           ({"decode_on": "device"}, "need a device"),
                           ({"channels_last": True}, "need a device"), ({"decode_fields": {"mask": "nearest"}}, "needs a Decode"),

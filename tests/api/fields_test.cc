@@ -328,6 +328,8 @@ TEST_F(ApiFieldsTest, OptionsThatCannotBeAreRefused) {
   EXPECT_THAT(refused(labels_, [](Field& f) { f.ignore = 70'000; }), HasSubstr("ignore"));
   EXPECT_THAT(refused(labels_, [](Field& f) { f.ignore = f.ignore_zero = 1; }),
               HasSubstr("ignore"));
+  EXPECT_THAT(refused(labels_, [](Field& f) { f.wide_labels = 1, f.classes = 300; }),
+              HasSubstr("of 300 classes one has the label 255, which is what to ignore"));
   EXPECT_THAT(refused(labels_, [](Field& f) { f.color_count = 1; }), HasSubstr("colors"));
   EXPECT_THAT(refused(labels_, [](Field& f) { f.size = 8; }), HasSubstr("options of a field"));
   EXPECT_THAT(refused(objects_, [](Field& f) { f.box_format = 2; }), HasSubstr("format of boxes"));

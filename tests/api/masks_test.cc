@@ -146,6 +146,8 @@ TEST_F(ApiMasksTest, DecodingOptionsAreChecked) {
     return code == SHARDPACK_INVALID;
   };
   EXPECT_TRUE(refused([](shardpack_decode& decode) { decode.width = 70'000; }));
+  EXPECT_TRUE(refused([](shardpack_decode& decode) { decode.std[1] = -1; }));
+  EXPECT_THAT(Why(), HasSubstr("std must be a finite number above 0, not -1"));
   EXPECT_TRUE(refused([](shardpack_decode& decode) { decode.min_scale = 2; }));
   EXPECT_TRUE(refused([](shardpack_decode& decode) { decode.channels = 2; }));
   EXPECT_TRUE(refused([](shardpack_decode& decode) { decode.flip_probability = -1; }));

@@ -13,7 +13,7 @@ import tarfile
 import time
 
 import command
-from command import TESTDATA, jpeg, png, png_chunk
+from command import TESTDATA, jpeg, png, png_chunk, with_exif
 
 ANY_SKIPS = ["--max-skip", "100%"]
 
@@ -24,12 +24,6 @@ def jpeg_of_size(width, height):
   at = data.index(b"\xff\xc0")
   data[at + 5:at + 9] = struct.pack(">HH", height, width)
   return bytes(data)
-
-
-def with_exif(tiff):
-  data = jpeg(0)
-  body = b"Exif\0\0" + tiff
-  return data[:2] + b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body + data[2:]
 
 
 class SkipTest(command.PackTest):

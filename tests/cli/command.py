@@ -39,6 +39,12 @@ def jpeg(number=0, name="baseline.jpg"):
   return base[:2] + b"\xff\xfe" + struct.pack(">H", len(comment) + 2) + comment + base[2:]
 
 
+def with_exif(tiff, number=0):
+  data = jpeg(number)
+  body = b"Exif\0\0" + tiff
+  return data[:2] + b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body + data[2:]
+
+
 def png_chunk(kind, data):
   return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 

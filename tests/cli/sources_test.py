@@ -5,12 +5,13 @@ import io
 import json
 import os
 import shutil
+import struct
 import subprocess
 import tarfile
 import zipfile
 
 import command
-from command import jpeg, png
+from command import jpeg, png, with_exif
 
 ANY_SKIPS = ["--max-skip", "100%"]
 BOM = b"\xef\xbb\xbf"
@@ -518,6 +519,21 @@ class CocoTest(command.PackTest):
         self.assertEqual(warned, said in done.stderr.replace("\n", " "), done.stderr)
     done = self.pack("convert", "out", "-o", "again", "--size", "10", "--resize", "exact")
     self.assertIn(said, done.stderr.replace("\n", " "))
+
+  def test_sizes_of_images_that_are_turned(self):
+    turn = b"II*\0" + struct.pack("<IHHHIII", 8, 1, 0x112, 3, 1, 6, 0)  # displayed as 24x40
+    for i in (2, 3):
+      self.write(f"src/images/{i}.jpg", with_exif(turn, i))
+      self.coco["images"][i].update(width=24, height=40)
+    self.assertNotIn("warning", self.pack_coco().stderr)
+    self.coco["images"][3].update(width=40, height=24)
+    done = self.pack_coco()
+    self.assertIn("warning: 1 image has the size that the annotations say only before an EXIF orientation is applied: images/3.jpg is 24x40, "
+                  "and 40x24 there", done.stderr)
+    self.assertNotIn("another size", done.stderr)
+    self.coco["images"][3].update(width=41)
+    done = self.pack_coco()
+    self.assertIn("1 image has another size than the annotations say: images/3.jpg is 24x40, and 41x24 there", done.stderr)
 
   def test_captions_are_no_negatives(self):
     self.coco["annotations"] = [{"id": i, "image_id": i, "caption": "a cat"} for i in range(6)]
