@@ -15,7 +15,8 @@
 // Errors: InvalidArgument that names the object by its position, and what is wrong: JSON that is
 // damaged or not a list of objects, boxes that are not four finite numbers or of negative size,
 // labels that are not whole numbers, an iscrowd that is not 0 or 1, odd polygons, more than
-// kMaxObjects. Units: pixels of the image as displayed; COCO's boxes are left, top, width, height.
+// kMaxObjects.
+// Units: pixels of the image as displayed; COCO's boxes are left, top, width, height.
 #ifndef SHARDPACK_AUGMENT_GEOMETRY_COCO_OBJECTS_H_
 #define SHARDPACK_AUGMENT_GEOMETRY_COCO_OBJECTS_H_
 

@@ -5,9 +5,10 @@
 //   absl::Status copied = copy.Wait();  // before the first shard is published
 //
 // Lifetime: all arguments and the options' `stop` must outlive it; the destructor ends a copy that
-// is under way. Thread-safety: Wait from any thread. Errors: DataLoss when the plan is damaged, or
-// changes meanwhile; AlreadyExists when another run has replaced what is there; Cancelled; I/O
-// Status.
+// is under way.
+// Thread-safety: Wait from any thread.
+// Errors: DataLoss when the plan is damaged, or changes meanwhile; AlreadyExists when another run
+// has replaced what is there; Cancelled; I/O Status.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_PLAN_COPY_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_PLAN_COPY_H_
 
