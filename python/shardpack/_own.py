@@ -48,7 +48,7 @@ def address_of(function: Any) -> int:
 
 
 def _checked(address: Any, given: object) -> int:
-  if isinstance(address, bool) or not isinstance(address, numbers.Integral) or not _LEAST <= address < 1 << 64:
+  if isinstance(address, bool) or not isinstance(address, numbers.Integral) or not _LEAST <= int(address) < 1 << 64:
     raise OptionError(f"function must be a function of ctypes, a numba.cfunc or the address of a C function, not {given!r}")
   return int(address)
 
@@ -66,6 +66,6 @@ def _kind(of: Any) -> str:
   if isinstance(of, type):
     if issubclass(of, (ctypes._Pointer, ctypes.c_void_p, ctypes.c_char_p)):
       return "pointer"
-    if issubclass(of, ctypes._SimpleCData) and of._type_ in "iIlLqQ":
+    if issubclass(of, ctypes._SimpleCData) and getattr(of, "_type_", "") in tuple("iIlLqQ"):
       return f"int{8 * ctypes.sizeof(of)}"
   return "another"

@@ -114,7 +114,8 @@ def photographs(folders):
   if images:
     return images
   y, x, c = numpy.meshgrid(numpy.arange(SIDE), numpy.arange(SIDE), numpy.arange(3), indexing="ij")
-  return [((x * 11 + y * 7 * (c + 1) + ((x * y * (c + 3)) ^ (x + y * 5)) % 61) % 256).astype(numpy.uint8)]
+  waves = numpy.sin(x / 9 + c) + numpy.sin(y / 13 - c) + numpy.sin((x + y) / 31) + numpy.sin(x * y / 900) / 2
+  return [(128 + 36 * waves + 24 * ((x // 40 + y // 50) % 2)).clip(0, 255).astype(numpy.uint8)]
 
 
 if __name__ == "__main__":
