@@ -180,7 +180,6 @@ class OutputDir {
   absl::Status IndexPlan(const Plan& plan, std::optional<Plan>* was);
   absl::StatusOr<Plan> OpenTheirs(const PlanFile& file, const Plan& plan) const;
   bool IsCopiedMeanwhile(const Plan& plan) const;
-  bool HoldsWholePlan() const;
   absl::Status CheckJournals(const Plan& plan);
   bool ReadsFewJournals() const;
   void Keep(ShardResult line) const;
@@ -192,7 +191,7 @@ class OutputDir {
   absl::Status PublishPlan(const Plan& plan) const;
   absl::Status PublishWithoutRows(const Plan& plan) const;
   absl::Status ReplacePlan(const Plan& plan) const;
-  absl::StatusOr<std::unique_ptr<StagedFile>> StagePlan(const Plan& plan) const;
+  absl::StatusOr<std::unique_ptr<StagedFile>> StageWholePlan(const Plan& plan) const;
   absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
   void BeginFollowing();
   void FollowFrom(const std::string& own_journal);

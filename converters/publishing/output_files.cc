@@ -48,18 +48,16 @@ absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view by
   return Place(*staged, name);
 }
 
-absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StagePlan(const Plan& plan) const {
-  RETURN_IF_ERROR(plan.CheckAllSlices());  // nobody else shall have a damaged one
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, stage_->Stage(kOfTheRun));
-  RETURN_IF_ERROR(
-      plan.WriteTo([&](std::string_view part) { return staged->Append(AsBytes(part)); }));
-  RETURN_IF_ERROR(options_.fsync ? staged->SyncData() : staged->Flush());
+absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StageWholePlan(const Plan& plan) const {
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged,
+                   StagePlan(plan, *stage_, kOfTheRun, absl::OkStatus));
+  if (options_.fsync) RETURN_IF_ERROR(staged->SyncData());
   return staged;
 }
 
 // A copy, also of a large one: a second name of a user's file would change with it.
 absl::Status OutputDir::PublishPlan(const Plan& plan) const {
-  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StagePlan(plan));
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StageWholePlan(plan));
   return Place(*staged, std::string(kPlanName));
 }
 
@@ -73,7 +71,7 @@ absl::Status OutputDir::PublishWithoutRows(const Plan& plan) const {
 
 absl::Status OutputDir::ReplacePlan(const Plan& plan) const {
   RETURN_IF_ERROR(CheckOursInPack(path_, *folder_, kPlanName));
-  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StagePlan(plan));
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StageWholePlan(plan));
   return folder_->Replace(stage_->NameOf(kOfTheRun), kPlanName);
 }
 

@@ -136,19 +136,7 @@ absl::StatusOr<Plan> OutputDir::OpenTheirs(const PlanFile& file, const Plan& pla
 }
 
 absl::Status OutputDir::AwaitPlan() const {
-  if (plan_copy_ == nullptr) return absl::OkStatus();
-  absl::Status copied = plan_copy_->Wait();
-  // Another worker may have been faster, or luckier.
-  if (!copied.ok() && !absl::IsCancelled(copied) && HoldsWholePlan()) return absl::OkStatus();
-  return copied;
-}
-
-bool OutputDir::HoldsWholePlan() const {
-  absl::StatusOr<PlanFile> file = MapPlan(PathOf(kPlanName));
-  if (!file.ok()) return false;
-  const absl::StatusOr<Plan> there =
-      Plan::Open(*std::move(file), [&](std::string_view) { return &plan_copy_->plan().format(); });
-  return there.ok() && there->digest() == plan_ && there->HasRows();
+  return plan_copy_ == nullptr ? absl::OkStatus() : plan_copy_->Wait();
 }
 
 // Before a lost plan is replaced: the new plan must not take shards of another plan for its own.

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <memory>
-#include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -18,7 +17,35 @@ namespace {
 // Between two looks whether another worker was faster.
 constexpr std::chrono::milliseconds kRivalPeriod{200};
 
+absl::Status CheckCopy(const Plan& plan, const std::string& path,
+                       const std::function<absl::Status()>& may_go_on) {
+  ASSIGN_OR_RETURN(PlanFile file, MapPlan(path));
+  const absl::StatusOr<Plan> copied =
+      Plan::Open(std::move(file), [&](std::string_view) { return &plan.format(); });
+  absl::Status status = copied.status();
+  if (status.ok()) status = copied->CheckAllSlices(may_go_on);
+  if (status.ok() && copied->digest() == plan.digest()) return status;
+  if (!status.ok() && !absl::IsDataLoss(status)) return status;
+  RETURN_IF_ERROR(plan.CheckAllSlices(may_go_on));  // names the file, and the shard
+  const std::string from = plan.slices() == nullptr ? "" : plan.slices()->file().path;
+  return absl::DataLossError(absl::StrCat(from.empty() ? "the plan" : EscapeForTerminal(from),
+                                          " changed while it was copied; run again"));
+}
+
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<StagedFile>> StagePlan(
+    const Plan& plan, const RunStage& stage, std::string_view name,
+    const std::function<absl::Status()>& may_go_on) {
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, stage.Stage(name));
+  RETURN_IF_ERROR(plan.WriteTo([&](std::string_view part) {
+    const absl::Status status = may_go_on();
+    return status.ok() ? staged->Append(AsBytes(part)) : status;
+  }));
+  RETURN_IF_ERROR(staged->Flush());
+  RETURN_IF_ERROR(CheckCopy(plan, staged->path(), may_go_on));
+  return staged;
+}
 
 PlanCopy::PlanCopy(const Plan& plan, const OutputOptions& options, const RunStage& stage,
                    const OwnedFolder& dataset, Begin begin)
@@ -56,32 +83,26 @@ absl::Status PlanCopy::MayGoOn() {
 
 absl::Status PlanCopy::Copy() {
   RETURN_IF_ERROR(MayGoOn());
-  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, stage_.Stage(kPlanOfTheRun));
-  RETURN_IF_ERROR(plan_.WriteTo([&](std::string_view part) {
-    const absl::Status status = MayGoOn();
-    return status.ok() ? staged->Append(AsBytes(part)) : status;
-  }));
-  RETURN_IF_ERROR(staged->Flush());
-  RETURN_IF_ERROR(Check(*staged));  // nobody else shall have a damaged one
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged,
+                   StagePlan(plan_, stage_, kPlanOfTheRun, [this] { return MayGoOn(); }));
   RETURN_IF_ERROR(MayGoOn());
   if (options_.fsync) RETURN_IF_ERROR(staged->SyncData());
   RETURN_IF_ERROR(dataset_.Replace(stage_.NameOf(kPlanOfTheRun), kPlanName));
   return options_.fsync ? SyncDirectory(dataset_.PathOf(kPackFolder)) : absl::OkStatus();
 }
 
-absl::Status PlanCopy::Check(const StagedFile& copy) {
-  ASSIGN_OR_RETURN(PlanFile file, MapPlan(copy.path()));
-  const absl::StatusOr<Plan> copied =
-      Plan::Open(std::move(file), [this](std::string_view) { return &plan_.format(); });
-  const auto may_go_on = [this] { return MayGoOn(); };
-  absl::Status status = copied.status();
-  if (status.ok()) status = copied->CheckAllSlices(may_go_on);
-  if (status.ok() && copied->digest() == plan_.digest()) return status;
-  if (!status.ok() && !absl::IsDataLoss(status)) return status;
-  RETURN_IF_ERROR(plan_.CheckAllSlices(may_go_on));  // names the file, and the shard
-  const std::string& path = plan_.slices()->file().path;
-  return absl::DataLossError(absl::StrCat(path.empty() ? "the plan" : EscapeForTerminal(path),
-                                          " changed while it was copied; run again"));
+absl::Status PlanCopy::Wait() {
+  const absl::Status copied = copied_.get();
+  if (!copied.ok() && !absl::IsCancelled(copied) && !whole_) whole_ = IsWhole();
+  return whole_ ? absl::OkStatus() : copied;
+}
+
+bool PlanCopy::IsWhole() const {
+  absl::StatusOr<PlanFile> file = MapPlan(path_);
+  if (!file.ok()) return false;
+  const absl::StatusOr<Plan> there =
+      Plan::Open(*std::move(file), [this](std::string_view) { return &plan_.format(); });
+  return there.ok() && there->digest() == plan_.digest() && there->HasRows();
 }
 
 }  // namespace shardpack

@@ -16,10 +16,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "converters/planning/output_options.h"
 #include "converters/planning/plan.h"
 #include "converters/publishing/owned_folder.h"
@@ -27,6 +31,12 @@
 #include "formats/io/staged_file.h"
 
 namespace shardpack {
+
+// A copy of the plan in the staging area, checked after it was written: nobody else shall have a
+// damaged one. Asks `may_go_on` now and then, and ends with its error.
+absl::StatusOr<std::unique_ptr<StagedFile>> StagePlan(
+    const Plan& plan, const RunStage& stage, std::string_view name,
+    const std::function<absl::Status()>& may_go_on);
 
 class PlanCopy {
  public:
@@ -38,15 +48,15 @@ class PlanCopy {
   PlanCopy(const PlanCopy&) = delete;
   PlanCopy& operator=(const PlanCopy&) = delete;
 
-  const Plan& plan() const { return plan_; }
-  // What the copy came to. Does it, where it was not begun.
-  absl::Status Wait() const { return copied_.get(); }
+  // Until the dataset holds the whole plan, of this run or of another that was faster. Makes the
+  // copy, where it was not begun.
+  absl::Status Wait();
 
  private:
   absl::Status Copy();
-  absl::Status Check(const StagedFile& copy);
   absl::Status MayGoOn();
   ino_t There() const;
+  bool IsWhole() const;
 
   const Plan& plan_;
   const OutputOptions options_;
@@ -55,7 +65,7 @@ class PlanCopy {
   const std::string path_;
   const ino_t was_there_;
   std::chrono::steady_clock::time_point next_look_;
-  std::atomic<bool> stop_ = false;
+  std::atomic<bool> stop_ = false, whole_ = false;
   std::shared_future<absl::Status> copied_;  // uses all of the above
 };
 
