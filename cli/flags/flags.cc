@@ -1,7 +1,9 @@
 #include "cli/flags/flags.h"
 
 #include <algorithm>
+#include <span>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cli/flags/suggest.h"
 #include "cli/terminal/units.h"
@@ -61,8 +63,19 @@ std::string Spelling(const Flag& flag, bool with_letter) {
   return text;
 }
 
-absl::Status StoreFlag(const Flag& flag, const std::string& text, CommandLine& line) {
+// The size of --resize has a flag of its own.
+std::string Hint(const Flag& flag, const std::string& value, std::span<const std::string> allowed) {
+  if (flag.name == "resize" && !value.empty() && absl::ascii_isdigit(value[0])) {
+    const char* const way = value.find('x') == std::string::npos ? "shortest" : "crop";
+    return absl::StrCat("; as in --resize ", way, " --size ", EscapeForTerminal(value));
+  }
+  return DidYouMean(value, allowed);
+}
+
+absl::Status StoreFlag(const Flag& flag, const std::string& given, CommandLine& line) {
   const std::vector<std::string> allowed = AllowedValues(flag);
+  const bool takes_jpg = std::find(allowed.begin(), allowed.end(), "jpg") != allowed.end();
+  const std::string text = takes_jpg && given == "jpeg" ? "jpg" : given;
   if (!allowed.empty()) {
     std::vector<std::string> values;
     if (flag.kind == FlagKind::kRepeated) {
@@ -77,7 +90,7 @@ absl::Status StoreFlag(const Flag& flag, const std::string& text, CommandLine& l
         absl::StrAppend(&choices, choices.empty() ? "" : ", ", choice);
       return absl::InvalidArgumentError(absl::StrCat("--", std::string(flag.name), " ",
                                                      EscapeForTerminal(value), ": expected one of ",
-                                                     choices, DidYouMean(value, allowed)));
+                                                     choices, Hint(flag, value, allowed)));
     }
   }
   const absl::Status stored = flag.store(text, line);

@@ -180,6 +180,12 @@ TEST(Parse, TypingErrorsAreMet) {
   EXPECT_NE(Refusal({"info"}).find("needs"), std::string::npos);
   EXPECT_NE(Refusal({"commit", "a", "b"}).find("unexpected argument b"), std::string::npos);
   EXPECT_NE(Refusal({"photos", "--resise", "shortest"}).find("--resize"), std::string::npos);
+  EXPECT_NE(Refusal({"photos", "--resize", "256"}).find("as in --resize shortest --size 256"),
+            std::string::npos);
+  EXPECT_NE(Refusal({"photos", "--resize", "9x8"}).find("as in --resize crop --size 9x8"),
+            std::string::npos);
+  EXPECT_EQ(Parsed({"photos", "--encode", "jpeg"}).pack().request.plan.pixels.encode,
+            Parsed({"photos", "--encode", "jpg"}).pack().request.plan.pixels.encode);
 }
 
 TEST(Parse, PixelsAreStored) {

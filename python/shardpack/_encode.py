@@ -14,6 +14,7 @@ from ._memory import import_numpy
 from ._text import encoded as utf8
 
 ENCODINGS = ("jpeg", "png", "npy", "json")
+_HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
 _PNG_COLOR = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of channels
 
 
@@ -28,8 +29,17 @@ def encoded(value: Any, name: str, encoding: str | None, quality: int) -> bytes:
     return value.tobytes() if value.dtype.kind == "S" else _array(value, name, encoding, quality)
   if isinstance(value, (dict, list, tuple, int, float)):
     return json_of(value, name)
-  other = "; numpy.asarray() makes an array of it" if hasattr(value, "__array__") else ""
+  other = way_to_numpy(value)
   raise OptionError(f"{name} must be bytes, text, an array or JSON, not {type(value).__name__}{other}")
+
+
+def way_to_numpy(value: Any) -> str:
+  """What a message about it adds: how an array is made of it, if one can be."""
+  device = getattr(value, "__dlpack_device__", None)
+  if device is not None and device()[0] not in _HOST_DEVICES:
+    return "; it lies on a device: copy it to the host first, as .cpu().numpy() does in torch"
+  is_array = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+  return "; numpy.asarray() makes an array of it" if is_array else ""
 
 
 def json_of(value: Any, name: str) -> bytes:

@@ -40,6 +40,8 @@ class Order:
   def __init__(self, samples: int, global_batch: int, *, mode: str = "shuffle", seed: int = 0, tail: str = "drop",
                block_samples: int = 256, window_blocks: int = 64, subset: Any = None,
                mixture: Sequence[tuple[int, int, float]] = (), epoch_samples: int = 0) -> None:
+    if hasattr(samples, "__len__") and not hasattr(samples, "__index__"):
+      raise OptionError(f"samples must be a whole number, such as len(dataset), not {samples!r}")
     mixture = list(mixture)
     self._given: dict[str, Any] = {
         "samples": samples, "global_batch": global_batch, "mode": mode, "seed": seed, "tail": tail, "block_samples": block_samples,

@@ -16,7 +16,7 @@ from . import _arguments, _c, _parts
 from . import _writer_arguments as given
 from ._arguments import Path
 from ._aside import Aside
-from ._encode import ENCODINGS, encoded
+from ._encode import ENCODINGS, encoded, way_to_numpy
 from ._errors import ExistsError, NotFoundError, OptionError, PackError, StateError, nearest
 from ._jobs import Job
 from ._library import Handle, call, library, made
@@ -287,9 +287,8 @@ class Writer:
       if isinstance(image, (bytes, bytearray, memoryview)):
         raise OptionError(f"quality is of arrays, and the image of sample {given.shown(key)} is encoded already; no field has that name")
     if not isinstance(image, (bytes, bytearray, memoryview)) and type(image).__module__.partition(".")[0] != "numpy":
-      more = "; numpy.asarray() makes an array of it" if hasattr(image, "__array__") or hasattr(image, "__array_interface__") else ""
       raise OptionError(f"image of sample {given.shown(key)} must be the bytes of an encoded image or an array, not "
-                        f"{type(image).__name__}{more}")
+                        f"{type(image).__name__}{way_to_numpy(image)}")
     if self._stores_8_bits and str(getattr(image, "dtype", "uint8")).rpartition(".")[2] != "uint8":
       raise OptionError(f"image of sample {given.shown(key)} must be of uint8, as this format stores pixels, not of {image.dtype}")
     if encode is None and hasattr(image, "dtype"):

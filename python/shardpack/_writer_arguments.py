@@ -61,6 +61,8 @@ def label(value: object) -> bytes:
 
 
 def pixels_encoding(encode: str | None) -> str | None:
+  if encode == "jpg":  # as pack calls it
+    return "jpeg"
   if encode not in (None, "jpeg", "png"):
     raise OptionError(f"encode must be 'jpeg' or 'png', not {encode!r}")
   return encode

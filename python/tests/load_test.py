@@ -103,6 +103,10 @@ class ArgumentsTest(unittest.TestCase):
       self.assertEqual(sum(len(batch) for batch in shardpack.load(path, batch=7)), 60)
     self.assertEqual(sum(len(batch) for batch in shardpack.load(shardpack.Dataset(SHARDS), split="val", batch=7)), 12)
 
+  def test_an_order_is_of_a_number(self):
+    with self.assertRaisesRegex(shardpack.OptionError, r"such as len\(dataset\), not <Dataset of 60 samples"):
+      shardpack.Order(shardpack.Dataset(SHARDS), 8)
+
   def test_memory_in_words(self):
     from shardpack._load import _bytes_of
     self.assertEqual([_bytes_of(text) for text in ("1GiB", "1.5 kB", "64MiB", "7", "7B", 7)], [1 << 30, 1500, 64 << 20, 7, 7, 7])

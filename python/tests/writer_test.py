@@ -50,6 +50,16 @@ def start(path, count, worker=0, workers=1):
   return subprocess.Popen([sys.executable, "-c", program, path, str(count), str(worker), str(workers)], stderr=subprocess.PIPE)
 
 
+class OnDevice:
+  """A tensor of a GPU as other packages show it."""
+
+  def __array__(self):
+    raise TypeError
+
+  def __dlpack_device__(self):
+    return 2, 0
+
+
 class WriterTest(unittest.TestCase):
 
   def setUp(self):
@@ -109,7 +119,7 @@ class WriterTest(unittest.TestCase):
       for key, array in arrays.items():
         writer.add(key.replace(">", "b"), array)
         writer.add(key.replace(">", "b") + "-f", numpy.asfortranarray(array[::-1, ::2]))
-      writer.add("jpeg", pixels(3), encode="jpeg", quality=77)
+      writer.add("jpeg", pixels(3), encode="jpg", quality=77)
     found = {key: fields["image"] for key, (_, fields) in held(self.out).items()}
     out = io.BytesIO()
     PIL.Image.fromarray(pixels(3)).save(out, "JPEG", quality=77)
@@ -155,6 +165,7 @@ class WriterTest(unittest.TestCase):
           (shardpack.ExistsError, "the key good was added before", ("good", image(1))),
           (TypeError, "sample a lacks an image", ("a",)),
           (TypeError, "image of sample a must be the bytes of an encoded image or an array, not str", ("a", "x")),
+          (TypeError, "not OnDevice; it lies on a device: copy it to the host first", ("a", OnDevice())),
           (TypeError, "image of sample a is an array: encode=", ("a", pixels(0))),
           (TypeError, "label must be the name of a class, such as 'cat', or a number, not float", ("a", image(1), 3.5)),
           (ValueError, "label must be a number of at least 0, or None, not -1", ("a", image(1), -1)),
@@ -172,7 +183,7 @@ class WriterTest(unittest.TestCase):
                               ("txt of sample a must be bytes, text, an array or JSON, not object", {"txt": object()}),
                               ("npy of sample a is an array of Python's objects", {"npy": numpy.array([{}])}),
                               ("mask.png of sample a: a PNG must be made of", {"mask.png": numpy.zeros((2, 2), "float32")}),
-                              ("encode must be 'jpeg' or 'png'", {"encode": "jpg"}), ("quality must be a number", {"encode": "png", "quality": 0})):
+                              ("encode must be 'jpeg' or 'png'", {"encode": "tiff"}), ("quality must be a number", {"encode": "png", "quality": 0})):
         with self.assertRaisesRegex(shardpack.OptionError, pattern):
           add("a", image(1), None, **fields)
       self.assertEqual(len(writer), 2)

@@ -241,7 +241,7 @@ class PixelsTest(command.PackTest):
         (("--quality", "80"), "--encode"),
         (("--encode", "jpg", "--alpha", "keep"), "no alpha"),
         (("--alpha", "white"), "#ffffff"),
-        (("--encode", "jpeg"), "jpg"),
+        (("--encode", "jpge"), "jpg"),
         (("--resize", "crop", "--size", "0"), "65535"),
         (("--encode", "jpg", "--quality", "101"), "100"),
     ):
