@@ -107,8 +107,8 @@ class Coco:
 
 class Paired:
   """A further image of the same scene: decode_fields={'right.jpg': Paired()}, or 'image': decoded as the image is, with its crop and
-  flip. share: 'all', 'geometry' (no changes of colour), or 'none' for a crop and flip of its own. Raises OptionError
-  for another share.
+  flip, and of 8 bits: for a depth map of 16, see Labels. share: 'all', 'geometry' (no changes of colour), or 'none' for a crop and
+  flip of its own. Raises OptionError for another share.
 
   >>> shardpack.Paired(share='none')
   Paired(share='none')
