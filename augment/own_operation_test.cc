@@ -183,7 +183,8 @@ TEST(PluginTest, WhatIsNoneIsNamed) {
   }
   EXPECT_EQ(OpenPlugin("augment/test_plugin_abi.so", "").status(),
             absl::UnimplementedError("augment/test_plugin_abi.so is a plug-in of another version: "
-                                     "its shardpack_op_v1 has ABI 7, and this library 1"));
+                                     "its shardpack_op_v1 has ABI 7, and this library 1; a new "
+                                     "build needs a new process, or another name"));
   EXPECT_EQ(OpenPlugin("augment/test_plugin_good.so", "loud").status().message(),
             "augment/test_plugin_good.so refuses the parameters loud: not so loud");
 }

@@ -30,7 +30,11 @@ struct Element {
   std::optional<int64_t> label, category, id;
   bool crowd = false;
 
-  bool is_caption() const { return !has_box && !category; }
+  // What other annotations of the image have; whatever says something of an object is one.
+  bool is_caption() const {
+    return box.empty() && !category && !label && rings.empty() && !compressed && !has_counts &&
+           keypoints.empty();
+  }
 };
 
 class ObjectSax : public nlohmann::json_sax<nlohmann::json> {

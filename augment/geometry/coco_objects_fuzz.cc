@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   pixels.crop = {.width = 40, .height = 60};
   auto labels = ObjectLabels::Create(pixels, {.wide = size % 2 == 0, .ignore = 3}, Overlap::kLast);
   std::vector<uint16_t> map(40 * 60);
-  (void)labels->Run(*objects, 100, 80, movement.crop, map.data());
+  (void)labels->Run(*objects, 100, 80, movement.crop, true, map.data());
   ObjectBatch batch;
   batch.Add(*moved);
   Check(batch.ring_offsets.size() == moved->labels.size() + 1);

@@ -57,8 +57,10 @@ TEST(ParseObjects, OtherForms) {
   ASSERT_TRUE(boxes.ok()) << boxes.status();
   EXPECT_EQ((*boxes)[0].label, 5);
   EXPECT_EQ((*boxes)[0].area, 12);
-  for (const char* const json : {R"([{"bbox":[1,2,3,4],"category_id":9},{"caption":"x"}])",
-                                 R"({"annotations":[{"bbox":[1,2,3,4],"category_id":9}]})"}) {
+  for (const char* const json :
+       {R"([{"bbox":[1,2,3,4],"category_id":9},{"caption":"x"}])",
+        R"([{"caption":"x","bbox":[]},{"bbox":[1,2,3,4],"category_id":9}])",
+        R"({"annotations":[{"bbox":[1,2,3,4],"category_id":9}]})"}) {
     const auto objects = ParseObjects(json);
     ASSERT_TRUE(objects.ok()) << objects.status();
     ASSERT_THAT(*objects, SizeIs(1));
@@ -124,6 +126,13 @@ TEST(ParseObjects, WhatIsWrongIsNamed) {
   EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4],"bbox":[1,2,3,4]}])"), HasSubstr("the member bbox twice"));
   EXPECT_THAT(Why(R"([{"category_id":1}])"), HasSubstr("object 0 has no bbox"));
   EXPECT_THAT(Why(R"([{"bbox":"1","category_id":1}])"), HasSubstr("object 0 has no bbox"));
+  for (const char* const member :
+       {R"("label":1)", R"("segmentation":[[1,1,9,1,9,9]])", R"("keypoints":[1,2,2])",
+        R"("segmentation":{"counts":[1,3],"size":[2,2]})"}) {
+    EXPECT_THAT(Why(absl::StrCat(R"([{"caption":"x"},{)", member, "}]")),
+                HasSubstr("object 0 has no bbox"))
+        << member;
+  }
   EXPECT_THAT(Why(R"([{"bbox":[1,2,3,4]},{"bbox":[1,2,-3,4]}])"),
               HasSubstr("object 1 has a bbox of the negative size -3 x 4"));
   EXPECT_THAT(Why(R"([{"bbox":[1,2,NaN,4]}])"), HasSubstr("damaged at byte"));

@@ -189,10 +189,10 @@ void ObjectLabels::Write(bool flip, Label* out) const {
 }
 
 absl::Status ObjectLabels::Run(std::span<const ImageObject> objects, uint32_t width,
-                               uint32_t height, const Crop& crop, void* out) {
+                               uint32_t height, const Crop& crop, bool same_size, void* out) {
   width_ = width;
   height_ = height;
-  ChooseNearest(crop_, width, height, crop, /*same_size=*/true, options_.legacy, nearest_);
+  ChooseNearest(crop_, width, height, crop, same_size, options_.legacy, nearest_);
   CountBelow(nearest_.columns, width, column_at_);
   CountBelow(nearest_.rows, height, row_at_);
   owners_.assign(size_t{crop_.width} * crop_.height, kNobody);

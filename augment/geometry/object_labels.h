@@ -49,9 +49,10 @@ class ObjectLabels {
                                              const LabelMapOptions& options, Overlap overlap);
 
   size_t output_bytes() const;
-  // Width and height are those of the image, `crop` what ChooseCrop has chosen for it.
+  // Width and height are those of the image that the coordinates are of, `crop` its part.
+  // `same_size`: the image that is decoded has this size (ChooseNearest).
   absl::Status Run(std::span<const ImageObject> objects, uint32_t width, uint32_t height,
-                   const Crop& crop, void* out);
+                   const Crop& crop, bool same_size, void* out);
 
  private:
   ObjectLabels(const PixelPipelineOptions& pixels, const LabelMapOptions& options, Overlap overlap)

@@ -61,7 +61,7 @@ TEST(ObjectLabels, AsPycocotools) {
       ObjectLabels labels = Make(width, height, {}, overlap);
       std::vector<uint8_t> map(labels.output_bytes(), 77);
       const absl::Status done =
-          labels.Run(objects, width, height, Whole(width, height), map.data());
+          labels.Run(objects, width, height, Whole(width, height), true, map.data());
       ASSERT_TRUE(done.ok()) << done;
       EXPECT_EQ(::crc32(0, map.data(), static_cast<uInt>(map.size())), crc) << "line " << i + 1;
     }
@@ -73,8 +73,9 @@ TEST(ObjectLabels, OfACropAsAStoredMap) {
   for (const StoredMap& stored : StoredMaps()) {
     const auto& [width, height, ignored, last, objects] = stored;
     std::vector<uint8_t> whole(size_t{width} * height);
-    ASSERT_TRUE(
-        Make(width, height).Run(objects, width, height, Whole(width, height), whole.data()).ok());
+    ASSERT_TRUE(Make(width, height)
+                    .Run(objects, width, height, Whole(width, height), true, whole.data())
+                    .ok());
     for (const bool flip : {false, true}) {
       constexpr uint32_t kWidth = 33, kHeight = 18;
       Crop crop = {.box = {width * 0.25, height * 0.1, width * 0.9, height * 1.0}, .flip = flip};
@@ -83,7 +84,7 @@ TEST(ObjectLabels, OfACropAsAStoredMap) {
       pixels.crop = {.kind = CropKind::kResize, .width = kWidth, .height = kHeight};
       ObjectLabels labels = Make(kWidth, kHeight, {.wide = true, .ignore = 255});
       std::vector<uint16_t> map(kWidth * kHeight);
-      ASSERT_TRUE(labels.Run(objects, width, height, crop, map.data()).ok());
+      ASSERT_TRUE(labels.Run(objects, width, height, crop, true, map.data()).ok());
       NearestPixels nearest;
       ChooseNearest(pixels.crop, width, height, crop, true, false, nearest);
       for (uint32_t y = 0; y < kHeight; ++y) {
@@ -105,15 +106,15 @@ TEST(ObjectLabels, ManyKeepTheirOrder) {
   const auto objects = ParseObjects(absl::StrCat(json, "]"));
   ObjectLabels labels = Make(301, 1, {.wide = true, .ignore = 0xFFFF});
   std::vector<uint16_t> map(301);
-  ASSERT_TRUE(labels.Run(*objects, 301, 1, Whole(301, 1), map.data()).ok());
+  ASSERT_TRUE(labels.Run(*objects, 301, 1, Whole(301, 1), true, map.data()).ok());
   for (uint16_t x = 0; x < 300; ++x) EXPECT_EQ(map[x], x + 1);
   EXPECT_EQ(map[300], 0);
   // No objects, and a polygon without area: background.
-  ASSERT_TRUE(labels.Run({}, 301, 1, Whole(301, 1), map.data()).ok());
+  ASSERT_TRUE(labels.Run({}, 301, 1, Whole(301, 1), true, map.data()).ok());
   EXPECT_THAT(map, Each(0));
   const auto line = ParseObjects(
       R"([{"bbox":[0,0,1,1],"category_id":1,"segmentation":[[0,0,9,0],[0,0,9,1,0,0]]}])");
-  ASSERT_TRUE(labels.Run(*line, 301, 1, Whole(301, 1), map.data()).ok());
+  ASSERT_TRUE(labels.Run(*line, 301, 1, Whole(301, 1), true, map.data()).ok());
   EXPECT_THAT(map, Each(0));
 }
 
@@ -122,10 +123,11 @@ TEST(ObjectLabels, WhereObjectsLieOnEachOther) {
       R"([{"bbox":[0,0,1,1],"category_id":1,"segmentation":[[0,0,3,0,3,1,0,1],[0,0,3,0,3,1,0,1]]},
           {"bbox":[0,0,1,1],"category_id":1,"segmentation":[[2,0,4,0,4,1,2,1]]}])");
   std::vector<uint8_t> map(5);
-  ASSERT_TRUE(Make(5, 1).Run(*objects, 5, 1, Whole(5, 1), map.data()).ok());
+  ASSERT_TRUE(Make(5, 1).Run(*objects, 5, 1, Whole(5, 1), true, map.data()).ok());
   EXPECT_THAT(map, ElementsAre(2, 2, 255, 2, 0));  // its own rings are one
-  ASSERT_TRUE(
-      Make(5, 1, {.ignore = 9}, Overlap::kLast).Run(*objects, 5, 1, Whole(5, 1), map.data()).ok());
+  ASSERT_TRUE(Make(5, 1, {.ignore = 9}, Overlap::kLast)
+                  .Run(*objects, 5, 1, Whole(5, 1), true, map.data())
+                  .ok());
   EXPECT_THAT(map, ElementsAre(2, 2, 2, 2, 0));
 }
 
@@ -134,7 +136,8 @@ TEST(ObjectLabels, WhatNoMapShows) {
     const auto objects = ParseObjects(absl::StrCat(R"([{"bbox":[0,0,2,2],)", object, "}]"));
     EXPECT_TRUE(objects.ok()) << objects.status();
     std::vector<uint16_t> map(4);
-    const absl::Status done = Make(2, 2, options).Run(*objects, 2, 2, Whole(2, 2), map.data());
+    const absl::Status done =
+        Make(2, 2, options).Run(*objects, 2, 2, Whole(2, 2), true, map.data());
     EXPECT_TRUE(absl::IsInvalidArgument(done)) << done;
     return std::string(done.message());
   };
@@ -162,10 +165,11 @@ TEST(ObjectLabels, OutlinesThatAreTooLong) {
   for (int i = 0; i < 9000; ++i) ring.push_back({i % 2 == 0 ? -1e9 : 1e9, double(i % 7)});
   ObjectLabels labels = Make(500, 2);
   std::vector<uint8_t> map(labels.output_bytes());
-  const absl::Status done = labels.Run(std::span(&object, 1), 500, 2, Whole(500, 2), map.data());
+  const absl::Status done =
+      labels.Run(std::span(&object, 1), 500, 2, Whole(500, 2), true, map.data());
   EXPECT_THAT(std::string(done.message()), HasSubstr("object 0 has a polygon with too many edges"));
   ring.resize(1000);
-  EXPECT_TRUE(labels.Run(std::span(&object, 1), 500, 2, Whole(500, 2), map.data()).ok());
+  EXPECT_TRUE(labels.Run(std::span(&object, 1), 500, 2, Whole(500, 2), true, map.data()).ok());
 }
 
 TEST(ObjectLabels, OptionsThatCannotBe) {

@@ -165,17 +165,18 @@ MovedRings MoveRings(std::span<const Ring> rings, const Movement& movement) {
       point.y = std::clamp(point.y, 0.0, movement.height);
     }
   }
-  moved.small = IsSmall(HullOf(moved.rings));
-  for (const Projection& warp : movement.warps) {
+  const auto keep_seen = [&] {
     std::erase_if(moved.rings, [&](const Ring& ring) { return IsAlongBorder(ring, result); });
     moved.small = moved.small || IsSmall(HullOf(moved.rings));
+  };
+  keep_seen();
+  for (const Projection& warp : movement.warps) {
     for (Ring& ring : moved.rings) {
       for (Point& point : ring) point = warp(point);
       ring = Clip(ring, result);
     }
-    moved.small = moved.small || IsSmall(HullOf(moved.rings));
+    keep_seen();
   }
-  std::erase_if(moved.rings, [](const Ring& ring) { return ring.empty(); });
   return moved;
 }
 

@@ -255,6 +255,15 @@ TEST(MoveRings, WhatIsBelowAPixelBeforeAWarpIsSmall) {
   }
   const Ring whole = {{0, 0}, {100, 0}, {100, 100}, {0, 100}};
   EXPECT_FALSE(moved({whole}).small) << "along the border, but around all";
+  // A frame with a slit, as holes are drawn, around the crop: without a warp, too.
+  const Ring frame = {{40, 80}, {10, 80}, {10, 10}, {80, 10}, {80, 80}, {60, 80},
+                      {60, 75}, {75, 75}, {75, 15}, {15, 15}, {15, 75}, {40, 75}};
+  movement.warps = {};
+  for (const Ring& ring : {touching, around, frame}) {
+    EXPECT_TRUE(moved({ring}).small);
+    EXPECT_TRUE(moved({ring}).rings.empty());
+  }
+  EXPECT_FALSE(moved({whole}).small);
 }
 
 TEST(MoveKeypoint, PixelsToPixels) {

@@ -42,11 +42,13 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
 
   bool null() override {
     Copy("null");
+    wrong_box_ = wrong_box_ || in_box_;
     return depth_ > 0 || Fail(kNoObject);
   }
   bool boolean(bool value) override {
     Copy(value ? "true" : "false");
     if (AtMember() && IsId()) return NoId("a truth value");
+    wrong_box_ = wrong_box_ || in_box_;
     return Take(value ? 1 : 0);
   }
   bool number_integer(number_integer_t value) override {
@@ -65,6 +67,8 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& text) override {
     if (depth_ == 0) return Fail(kNoObject);
     if (Copies()) Copy(nlohmann::json(text).dump());
+    wrong_box_ = wrong_box_ || in_box_;
+    outlined_ = outlined_ || InOutline();
     if (!AtMember()) return true;
     if (section_ == Section::kImages && key_ == "file_name") image_.file_name = text;
     if (section_ == Section::kCategories && key_ == "name") name_ = text;
@@ -76,6 +80,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
 
   bool start_object(size_t) override {
     TakeNoNumber();
+    wrong_box_ = wrong_box_ || in_box_;
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 3 && in_list_) Begin();
     Open("{");
@@ -89,6 +94,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(size_t) override {
     if (depth_ == 0) return Fail(kNoObject);
     TakeNoNumber();
+    wrong_box_ = wrong_box_ || in_box_;
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 2) in_list_ = section_ != Section::kOther;
     Open("[");
@@ -118,6 +124,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
       key_ = name;
       if (!keys_.insert(name).second)
         return Fail(absl::StrCat("the member ", name, " stands twice in one object"));
+      outline_ = section_ == Section::kObjects && (name == "segmentation" || name == "keypoints");
     }
     if (Copies()) {
       Copy(nlohmann::json(name).dump());
@@ -180,10 +187,11 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     object_ = {};
     name_ = std::nullopt;
     box_numbers_ = 0;
-    wrong_crowd_ = false;
+    wrong_crowd_ = wrong_box_ = outline_ = outlined_ = false;
   }
 
   bool AtCrowd() const { return AtMember() && section_ == Section::kObjects && key_ == "iscrowd"; }
+  bool InOutline() const { return outline_ && in_list_ && depth_ > 3; }
   // What is no number, where one might be expected.
   void TakeNoNumber() { wrong_crowd_ = wrong_crowd_ || AtCrowd(); }
   bool Take(int64_t value) {
@@ -204,6 +212,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     }
     if (AtMember() && section_ == Section::kImages && key_ == "width") image_.width = value;
     if (AtMember() && section_ == Section::kImages && key_ == "height") image_.height = value;
+    outlined_ = outlined_ || InOutline();
     if (!in_box_ || depth_ != 4) return true;
     if (box_numbers_ < 4) object_.box[box_numbers_] = value;
     ++box_numbers_;
@@ -239,17 +248,19 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
     const std::string which = id_ ? absl::StrCat("the annotation ", *id_)
                                   : absl::StrCat("annotation number ", annotations_);
     ++annotations_;
-    const bool caption = keep_ == CocoKeep::kAll && image_id_ && !category_id_ && box_numbers_ == 0;
+    const bool caption = keep_ == CocoKeep::kAll && image_id_ && !category_id_ &&
+                         box_numbers_ == 0 && !wrong_box_ && !outlined_;
     const bool is_object = takes_objects && !caption;
     if (!image_id_ || (is_object && !category_id_)) {
       return Fail(absl::StrCat(which, " has no whole number as its ",
                                image_id_ ? "category_id" : "image_id"));
     }
     if (keep_ == CocoKeep::kAll) coco_->annotations.push_back({*image_id_, Kept()});
+    if (wrong_crowd_) return Fail(absl::StrCat(which, " has an iscrowd that is not 0 or 1"));
     if (!is_object) return true;
+    if (wrong_box_) return Fail(absl::StrCat(which, " has a bbox of more than numbers"));
     if (box_numbers_ != 4)
       return Fail(absl::StrCat(which, " has a bbox of ", box_numbers_, " numbers; expected 4"));
-    if (wrong_crowd_) return Fail(absl::StrCat(which, " has an iscrowd that is not 0 or 1"));
     object_.image_id = *image_id_;
     if (*category_id_ < INT32_MIN || *category_id_ > INT32_MAX)
       return Fail(absl::StrCat(which, " has the category_id ", *category_id_));
@@ -274,7 +285,8 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   CocoImage image_;
   CocoObject object_;
   size_t box_numbers_ = 0;
-  bool wrong_crowd_ = false;
+  bool wrong_crowd_ = false, wrong_box_ = false;
+  bool outline_ = false, outlined_ = false;  // of the member, and of what came: outline, keypoints
 };
 
 // By image; every image id must exist.

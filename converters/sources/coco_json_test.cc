@@ -112,6 +112,43 @@ TEST(CocoJsonTest, CrowdsOfAnyNumber) {
   }
 }
 
+std::string OneAnnotation(const std::string& members) {
+  return R"({"images": [{"id": 1, "file_name": "a"}], "categories": [{"id": 1, "name": "b"}],
+             "annotations": [{"id": 5, "image_id": 1, )" +
+         members + "}]}";
+}
+
+TEST(CocoJsonTest, BoxesAreOfNumbers) {
+  for (const char* const box : {R"([1, 2, null, 3, 4])", R"(["a", 1, 2, 3, 4])", "[true, 2, 3, 4]",
+                                "[[1], 1, 2, 3, 4]", "[{}, 1, 2, 3, 4]", "[null]"}) {
+    for (const CocoKeep keep : {CocoKeep::kBoxes, CocoKeep::kAll}) {
+      CocoFile coco;
+      const std::string json = OneAnnotation(absl::StrCat(R"("category_id": 1, "bbox": )", box));
+      EXPECT_THAT(std::string(ParseCoco(json, "a.json", keep, &coco).message()),
+                  HasSubstr("the annotation 5 has a bbox of more than numbers"))
+          << box;
+    }
+  }
+}
+
+TEST(CocoJsonTest, AnOutlineIsNoCaption) {
+  for (const auto& [members, caption] : std::vector<std::pair<std::string, bool>>{
+           {R"("caption": "x")", true},
+           {R"("caption": "x", "bbox": [], "segmentation": [], "keypoints": [])", true},
+           {R"("segmentation": [[1, 2, 3, 4, 5, 6]])", false},
+           {R"("segmentation": {"counts": "0S1", "size": [5, 7]})", false},
+           {R"("keypoints": [1, 2, 2])", false}}) {
+    CocoFile coco;
+    const absl::Status parsed = ParseCoco(OneAnnotation(members), "a.json", CocoKeep::kAll, &coco);
+    if (caption) {
+      EXPECT_TRUE(parsed.ok()) << parsed;
+    } else {
+      EXPECT_THAT(std::string(parsed.message()),
+                  HasSubstr("5 has no whole number as its category"));
+    }
+  }
+}
+
 TEST(CocoJsonTest, ErrorsNameThePlace) {
   for (const auto& [text, why] : std::vector<std::pair<std::string, std::string>>{
            {"{\"images\": [\n}", "line 2"},

@@ -98,7 +98,8 @@ void WarnAboutSizes(int root, const CocoFile& coco, std::span<const size_t> imag
     listing.warnings.push_back(absl::StrCat(
         others, others == 1 ? " image has" : " images have",
         " another size than the annotations say: ", first_other,
-        "; boxes are packed as they are: where images were resized, resize the annotations too"));
+        "; boxes are packed as they are, and loaders scale them from the size that the annotations "
+        "say, so that must be the size that they were drawn on"));
   }
   if (turned > 0) {
     listing.warnings.push_back(absl::StrCat(

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "images/augment/shared_crop.h"
 #include "images/codecs/decode_testing.h"
 #include "images/codecs/encode.h"
 #include "images/probe/probe_testing.h"
@@ -312,6 +313,22 @@ TEST(LabelPipeline, WithoutAMapAllIsIgnored) {
   std::vector<uint16_t> wide(15, 1);
   FillWithIgnore({.wide = true, .ignore = 1000}, std::as_writable_bytes(std::span(wide)));
   EXPECT_THAT(wide, Each(1000));
+}
+
+// What pack --resize makes of an image has its shape, whichever of the two is the smaller.
+TEST(SharedCrop, SidesAreRounded) {
+  const Crop crop = {.box = {0, 0, 341, 256}};
+  for (const auto& [width, height] : {std::pair(1600u, 1200u), std::pair(2048u, 1536u),
+                                      std::pair(4000u, 3000u), std::pair(4032u, 3024u)}) {
+    const auto large = SharedCrop(crop, 341, 256, width, height);
+    ASSERT_TRUE(large.ok()) << large.status();
+    EXPECT_NEAR(large->box.right, width, 1e-9);
+    EXPECT_NEAR(large->box.bottom, height, 1e-9);
+    EXPECT_TRUE(
+        SharedCrop({.box = {0, 0, double(width), double(height)}}, width, height, 341, 256).ok());
+  }
+  EXPECT_FALSE(SharedCrop(crop, 341, 256, 1600, 1206).ok());
+  EXPECT_FALSE(SharedCrop(crop, 341, 256, 1200, 1600).ok());
 }
 
 }  // namespace

@@ -90,6 +90,8 @@ def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str
     raise OptionError("fields must be a list of names, not a single name")
   encodings = dict(fields) if isinstance(fields, Mapping) else {}
   for name, encoding in encodings.items():
+    if encoding == "jpg":  # as pack calls it
+      encoding = encodings[name] = "jpeg"
     if encoding not in (*ENCODINGS, None):
       raise OptionError(f"fields: the encoding of {name} must be one of {', '.join(ENCODINGS)}, not {encoding!r}")
   return encodings, frozenset(fields) - {IMAGE}

@@ -31,6 +31,8 @@ absl::Status CheckField(const FieldDecode& field, const PixelPipelineOptions& im
   return absl::OkStatus();
 }
 
+constexpr uint32_t kMaxSide = 65'535;  // as of every image that is decoded
+
 // The image that the coordinates of objects are of, with the same crop.
 struct AnnotatedImage {
   uint32_t width = 0, height = 0;
@@ -41,13 +43,19 @@ struct AnnotatedImage {
 // the stored image, whose orientation annotations rarely know of: coordinates are as displayed.
 absl::StatusOr<AnnotatedImage> AnnotatedImageOf(const AnnotatedSize& size,
                                                 const SampleGeometry& image) {
+  if (size.width > kMaxSide || size.height > kMaxSide) {
+    return absl::InvalidArgumentError(absl::StrCat("its coordinates are of an image of ",
+                                                   size.width, " x ", size.height,
+                                                   " pixels; a side has at most ", kMaxSide));
+  }
   const auto width = static_cast<uint32_t>(size.width), height = static_cast<uint32_t>(size.height);
   const bool turned = width == image.height && height == image.width;
   if (width == 0 || height == 0 || turned)
     return AnnotatedImage{image.width, image.height, image.crop};
-  const absl::StatusOr<Crop> crop =
-      SharedCrop(image.crop, image.width, image.height, width, height);
-  if (crop.ok()) return AnnotatedImage{width, height, *crop};
+  for (const auto& [w, h] : {std::pair(width, height), std::pair(height, width)}) {
+    const absl::StatusOr<Crop> crop = SharedCrop(image.crop, image.width, image.height, w, h);
+    if (crop.ok()) return AnnotatedImage{w, h, *crop};
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("its coordinates are of an image of ", width, " x ", height,
                    " pixels, and this one has another shape, ", image.width, " x ", image.height));
@@ -161,8 +169,9 @@ absl::Status FieldDecoder::Run(Pipelines& pipelines, Bytes encoded, const Sample
     AnnotatedSize size;
     ASSIGN_OR_RETURN(const std::vector<ImageObject> objects, ParseObjects(AsText(encoded), &size));
     ASSIGN_OR_RETURN(const AnnotatedImage annotated, AnnotatedImageOf(size, image));
+    const bool same_size = annotated.width == image.width && annotated.height == image.height;
     RETURN_IF_ERROR(pipelines.object_labels->Run(objects, annotated.width, annotated.height,
-                                                 annotated.crop, slot));
+                                                 annotated.crop, same_size, slot));
     return WarpMap(pipelines, drawn.Warps(), slot);
   }
   if (pipelines.labels) {

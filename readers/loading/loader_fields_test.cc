@@ -294,6 +294,13 @@ TEST_F(LoaderFieldsTest, ObjectsOfTheImageBeforeItWasResized) {
   EXPECT_THAT(std::string(FirstError().message()),
               HasSubstr("field json: its coordinates are of an image of 200 x 160 pixels, and this "
                         "one has another shape, 91 x 56"));
+  *Field(17, "json") = R"({"boxes":[],"image":{"width":1000000000,"height":1000000000}})";
+  Make();
+  EXPECT_THAT(std::string(FirstError().message()), HasSubstr("a side has at most 65535"));
+  // The size before an orientation was applied, and the image was resized.
+  *Field(17, "json") = R"({"boxes":[],"image":{"width":224,"height":364}})";
+  Make();
+  EXPECT_TRUE(FirstError().ok()) << FirstError();
 }
 
 // A stored map that is painted of the same objects moves as they do, under every crop and warp.
@@ -315,7 +322,7 @@ TEST_F(LoaderFieldsTest, ObjectsAsALabelMap) {
     TestPixels map{width, height, 1, Image(size_t{width} * height)};
     ASSERT_TRUE(ObjectLabels::Create(whole, {}, Overlap::kIgnore)
                     ->Run(*objects, width, height, {.box = {0, 0, double(width), double(height)}},
-                          map.bytes.data())
+                          /*same_size=*/true, map.bytes.data())
                     .ok());
     *Field(i, "mask") = Encoded(map, ImageFormat::kPng);
   }

@@ -200,7 +200,7 @@ TEST_F(ApiFieldsTest, ALabelMapOfObjects) {
     ASSERT_TRUE(ObjectLabels::Create(made, {.ignore = 200}, Overlap::kIgnore)
                     ->Run(*ParseObjects(samples_[id].more_fields[2].second),
                           samples_[id].info.width, samples_[id].info.height, CropOf(id),
-                          expected.data())
+                          /*same_size=*/true, expected.data())
                     .ok());
     EXPECT_EQ(std::memcmp(expected.data(), static_cast<const uint8_t*>(labels.data) + slot * pixels,
                           pixels),
