@@ -118,8 +118,6 @@ absl::StatusOr<OwnOperation> OpenPlugin(const std::string& path, std::string_vie
     return absl::FailedPreconditionError(
         absl::StrCat(EscapeForTerminal(path), " is not a plug-in: ", std::string(why)));
   };
-  // Of what is loaded by then, and stays.
-  constexpr std::string_view kAgain = "; a new build needs a new process, or another name";
   // Not what LD_LIBRARY_PATH may have under this name: that which is hashed.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(file, kMostPluginBytes));
@@ -127,17 +125,17 @@ absl::StatusOr<OwnOperation> OpenPlugin(const std::string& path, std::string_vie
   if (library == nullptr) return refused(dlerror());
   const std::string hash = Xxh3_128(AsBytes(bytes)).ToHex();
   RETURN_IF_ERROR(CheckUnchanged(library, path, hash));
+  // What is loaded stays.
+  const std::string again = "; a new build needs a new process, or another name";
   const auto* const op = static_cast<const shardpack_op*>(dlsym(library, "shardpack_op_v1"));
-  if (op == nullptr)
-    return refused(absl::StrCat("it exports no shardpack_op_v1", std::string(kAgain)));
+  if (op == nullptr) return refused("it exports no shardpack_op_v1" + again);
   if (op->abi != SHARDPACK_OP_ABI) {
     return absl::UnimplementedError(absl::StrCat(
         EscapeForTerminal(path), " is a plug-in of another version: its shardpack_op_v1 has ABI ",
-        op->abi, ", and this library ", SHARDPACK_OP_ABI, std::string(kAgain)));
+        op->abi, ", and this library ", SHARDPACK_OP_ABI, again));
   }
-  if (op->name == nullptr || !IsWord(op->name))
-    return refused(absl::StrCat("its name is not a word", std::string(kAgain)));
-  if (op->run == nullptr) return refused(absl::StrCat("its run is NULL", std::string(kAgain)));
+  if (op->name == nullptr || !IsWord(op->name)) return refused("its name is not a word" + again);
+  if (op->run == nullptr) return refused("its run is NULL" + again);
   ASSIGN_OR_RETURN(std::shared_ptr<void> self, MadeBy(*op, path, parameters));
   return OwnOperation{.name = op->name,
                       .facts = absl::StrCat(std::string(parameters), " xxh3:", hash),

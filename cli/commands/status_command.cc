@@ -158,13 +158,13 @@ std::string Eta(const WorkersState& state) {
 
 void AppendStale(const WorkersState& state, std::string& out) {
   size_t named = 0;
-  for (const auto& each : state.stale) {  // clang 14 captures no structured binding
+  for (const auto& stale : state.stale) {  // clang 14 captures no structured binding
     if (named++ == kNamed) break;
-    const auto& name = each.second;
+    const auto& name = stale.second;
     const auto owner = std::find_if(state.owners.begin(), state.owners.end(),
-                                    [&](const OwnerState& owner) { return owner.name == name; });
+                                    [&](const OwnerState& each) { return each.name == name; });
     const bool gone = owner == state.owners.end() || owner->gone;
-    StrAppend(&out, "stale    ", each.first, "  ", ShortName(name), ", ",
+    StrAppend(&out, "stale    ", stale.first, "  ", ShortName(name), ", ",
               gone ? std::string("which has ended")
                    : StrCat("no beat for ", FormatDuration(owner->behind_seconds)),
               "\n");

@@ -42,13 +42,13 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
 
   bool null() override {
     Copy("null");
-    wrong_box_ = wrong_box_ || in_box_;
+    TakeNoBoxNumber();
     return depth_ > 0 || Fail(kNoObject);
   }
   bool boolean(bool value) override {
     Copy(value ? "true" : "false");
     if (AtMember() && IsId()) return NoId("a truth value");
-    wrong_box_ = wrong_box_ || in_box_;
+    TakeNoBoxNumber();
     return Take(value ? 1 : 0);
   }
   bool number_integer(number_integer_t value) override {
@@ -67,20 +67,17 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& text) override {
     if (depth_ == 0) return Fail(kNoObject);
     if (Copies()) Copy(nlohmann::json(text).dump());
-    wrong_box_ = wrong_box_ || in_box_;
+    TakeNoNumber();
     outlined_ = outlined_ || InOutline();
     if (!AtMember()) return true;
     if (section_ == Section::kImages && key_ == "file_name") image_.file_name = text;
     if (section_ == Section::kCategories && key_ == "name") name_ = text;
-    if (IsId()) return NoId("text");
-    TakeNoNumber();
-    return true;
+    return !IsId() || NoId("text");
   }
   bool binary(binary_t&) override { return Fail("binary data"); }
 
   bool start_object(size_t) override {
     TakeNoNumber();
-    wrong_box_ = wrong_box_ || in_box_;
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 3 && in_list_) Begin();
     Open("{");
@@ -94,7 +91,6 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(size_t) override {
     if (depth_ == 0) return Fail(kNoObject);
     TakeNoNumber();
-    wrong_box_ = wrong_box_ || in_box_;
     if (++depth_ > kMaxDepth) return Fail("nested too deeply");
     if (depth_ == 2) in_list_ = section_ != Section::kOther;
     Open("[");
@@ -193,7 +189,12 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
   bool AtCrowd() const { return AtMember() && section_ == Section::kObjects && key_ == "iscrowd"; }
   bool InOutline() const { return outline_ && in_list_ && depth_ > 3; }
   // What is no number, where one might be expected.
-  void TakeNoNumber() { wrong_crowd_ = wrong_crowd_ || AtCrowd(); }
+  void TakeNoNumber() {
+    wrong_crowd_ = wrong_crowd_ || AtCrowd();
+    TakeNoBoxNumber();
+  }
+  // Also null and truth values, which an iscrowd may be.
+  void TakeNoBoxNumber() { wrong_box_ = wrong_box_ || in_box_; }
   bool Take(int64_t value) {
     if (depth_ == 0) return Fail(kNoObject);
     if (AtMember() && key_ == "id") id_ = value;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from operator import index
-from typing import Iterable, Mapping
+from typing import Any, Iterable, Mapping
 
 from . import _arguments
 from ._arguments import Path
@@ -61,11 +61,15 @@ def label(value: object) -> bytes:
 
 
 def pixels_encoding(encode: str | None) -> str | None:
-  if encode == "jpg":  # as pack calls it
-    return "jpeg"
+  encode = _spelled(encode)
   if encode not in (None, "jpeg", "png"):
     raise OptionError(f"encode must be 'jpeg' or 'png', not {encode!r}")
   return encode
+
+
+def _spelled(encoding: Any) -> Any:
+  """pack says jpg for jpeg."""
+  return "jpeg" if encoding == "jpg" else encoding
 
 
 def order(value: str) -> None:
@@ -88,10 +92,8 @@ def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str
     return {}, None
   if isinstance(fields, (str, bytes)):
     raise OptionError("fields must be a list of names, not a single name")
-  encodings = dict(fields) if isinstance(fields, Mapping) else {}
+  encodings = {name: _spelled(encoding) for name, encoding in fields.items()} if isinstance(fields, Mapping) else {}
   for name, encoding in encodings.items():
-    if encoding == "jpg":  # as pack calls it
-      encoding = encodings[name] = "jpeg"
     if encoding not in (*ENCODINGS, None):
       raise OptionError(f"fields: the encoding of {name} must be one of {', '.join(ENCODINGS)}, not {encoding!r}")
   return encodings, frozenset(fields) - {IMAGE}
