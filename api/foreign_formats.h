@@ -1,5 +1,5 @@
 // ForeignFormats: the formats of other programs' shards that the library can open. The others need
-// libraries that a host process had better not load (HDF5, SQLite, ...).
+// libraries that a host process should not load (HDF5, SQLite, ...).
 //
 //   absl::StatusOr<Dataset> dataset = Dataset::Open(path, ForeignFormats());
 //

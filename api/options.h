@@ -5,7 +5,7 @@
 //
 // Lifetime: nothing is borrowed after a call.
 // Thread-safety: pure functions.
-// Errors: InvalidArgument for numbers that are none of an enumeration and reserved members that are
+// Errors: InvalidArgument for numbers that are not in the enumeration and reserved members that are
 // not zero; other checks are those of the libraries.
 #ifndef SHARDPACK_API_OPTIONS_H_
 #define SHARDPACK_API_OPTIONS_H_

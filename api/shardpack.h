@@ -24,7 +24,7 @@
  *
  * Errors: a function that can fail returns a shardpack_code. Its last argument, unless NULL,
  * receives an error object, for shardpack_error_free, if the code is SHARDPACK_INVALID or above,
- * and NULL otherwise (and for want of memory for an object). A result is written only with
+ * and NULL otherwise (or if there is no memory for the object). A result is written only with
  * SHARDPACK_OK, and is NULL otherwise, except where a function says so. Nothing aborts, no C++
  * exception leaves the library, and a NULL argument is SHARDPACK_INVALID, not a crash.
  *
@@ -491,9 +491,9 @@ typedef struct shardpack_own_operation {
 } shardpack_own_operation;
 
 /* The name of a plug-in's operation, if it can be opened and takes the parameters; else an error
- * that names the file: NOT_FOUND, STATE if it cannot be loaded, is no plug-in, or has changed since
- * this process loaded it, UNSUPPORTED for one of another version, INVALID for the parameters. Free
- * the text. */
+ * that names the file: NOT_FOUND, STATE if it cannot be loaded, is not a plug-in, or has changed
+ * since this process loaded it, UNSUPPORTED for one of another version, INVALID for the parameters.
+ * Free the text. */
 SHARDPACK_API shardpack_code shardpack_plugin_name(const char* plugin, const char* parameters,
                                                    char** name, shardpack_error** error);
 
@@ -811,9 +811,9 @@ typedef struct shardpack_device_options {
   uint64_t raw_bytes;   /* room for the encoded bytes of a batch; 0: by the first one */
   uint64_t patience_ms; /* for a consumer that holds all buffers; 0: 30,000 */
   uint32_t decode_by;   /* with `decode`: SHARDPACK_DECODE_BY_DEVICE */
-  /* 1: threads of the CPU take images of the engines too, so that both end together: more a second.
-   * Runs no longer repeat bit for bit: who decodes an image depends on time, and the decoders
-   * differ by a few levels. */
+  /* 1: threads of the CPU take images of the engines too, so that both finish together: more images
+   * per second. Runs no longer repeat bit for bit: who decodes an image depends on time, and the
+   * decoders differ by a few levels. */
   uint32_t share_decoding;
   /* With `decode`: a plan, drawn as that of a loader with the same seed; NULL: none. Operations on
    * single pixels (brightness, posterize, solarize, invert, gamma, saturation, hue, grayscale,

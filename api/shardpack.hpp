@@ -1633,7 +1633,7 @@ class Writer {
     return internal::Do(
         [&](shardpack_error** error) { return shardpack_writer_flush(get(), error); });
   }
-  // Packs, proves and publishes what all workers wrote.
+  // Packs, verifies and publishes what all workers wrote.
   Returned<Job> finish() {
     shardpack_job* made = nullptr;
     return internal::Do(

@@ -1,4 +1,4 @@
-// CallText: reads `name(1, key=2..3) other` - the text of programs and plans.
+// CallReader: reads `name(1, key=2..3) other` - the text of programs and plans.
 //
 //   CallReader reader("rotate(-10..10, p=0.5) equalize");
 //   while (!reader.AtEnd()) {

@@ -4,10 +4,10 @@
 //   std::string text = turn->ToText();                          // "rotate(-9)"
 //   const OperationFacts& facts = FactsOf(turn->kind);          // names of parameters, their ranges
 //
-// Definitions are those of torchvision.transforms.v2 (0.29) for uint8 tensors; augment/README.md
-// says where and by how much results differ. Every parameter is a number; one that is not given has
-// its default. Warps move pixels: the value of a result's pixel comes from where its centre lies in
-// the source.
+// Definitions are those of torchvision.transforms.v2 (0.29) for uint8 tensors; docs/augment.md says
+// where and by how much results differ. Every parameter is a number; one that is not given has its
+// default. Warps move pixels: the value of a result's pixel comes from where its centre lies in the
+// source.
 //
 // Lifetime: plain values.
 // Errors: InvalidArgument, naming the operation, the parameter, its value and its range.
@@ -124,7 +124,7 @@ bool IsTable(OperationKind kind);
 bool IsFixedTable(OperationKind kind);
 // Whether the operation moves pixels, so that boxes and masks would have to move as well.
 bool IsWarp(OperationKind kind);
-// The first of a warp's options among its values, bilinear and then fill: they stand behind those
+// The first of a warp's options among its values, bilinear and then fill: they come after those
 // that say where to. Flips have none.
 size_t WarpOptionsOf(OperationKind kind);
 // Whether it is a part of AugMix, which programs have and plans do not.

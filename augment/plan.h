@@ -22,7 +22,7 @@
 //   erase(p=0.5, scale=.02..0.33, ratio=.3..3.3, value=0 | random, red, green, blue)
 // Each also takes p= (the probability of the step, 1 unless stated), epochs=FIRST..LAST (in which
 // it takes part), and stream= (which random numbers it uses; its place in the list unless given, so
-// that a step inserted in front changes those behind it unless they name theirs).
+// that a step inserted in front changes those after it unless they name theirs).
 //
 // Lifetime: a plain value.
 // Thread-safety: const, any thread.

@@ -2,7 +2,7 @@
 // 0.29.
 //
 //   Operation turn = PolicyOperation(PolicySpace::kRandAugment, OperationKind::kRotate, 9, 31,
-//                                   false, 224, 224);            // "rotate(9)");
+//                                   false, 224, 224);            // "rotate(9)"
 //
 // RandAugment: https://arxiv.org/abs/1909.13719; TrivialAugment: https://arxiv.org/abs/2103.10158;
 // AutoAugment: https://arxiv.org/abs/1805.09501; AugMix: https://arxiv.org/abs/1912.02781. Dialects

@@ -78,7 +78,7 @@ absl::Status CheckAugMix(std::span<const Operation> operations) {
       return absl::InvalidArgumentError("a blend without a chain before it");
     mixing = operation.kind == OperationKind::kChain;
   }
-  if (mixing) return absl::InvalidArgumentError("a chain without a blend behind it");
+  if (mixing) return absl::InvalidArgumentError("a chain without a blend after it");
   return absl::OkStatus();
 }
 

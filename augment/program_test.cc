@@ -89,7 +89,7 @@ TEST(ProgramTest, ChainsAreBlended) {
 }
 
 TEST(ProgramTest, ChainsThatCannotBeBlended) {
-  EXPECT_EQ(ParseError("invert chain(0.5) invert"), "a chain without a blend behind it");
+  EXPECT_EQ(ParseError("invert chain(0.5) invert"), "a chain without a blend after it");
   EXPECT_EQ(ParseError("blend(0.5)"), "a blend without a chain before it");
   EXPECT_EQ(ParseError("chain(0.5) blend(0.5) blend(0)"), "a blend without a chain before it");
   EXPECT_EQ(ParseError("chain(0.5) chain(0.4) blend(0.2)"),

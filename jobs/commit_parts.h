@@ -1,6 +1,6 @@
 // CommitParts: publishes the dataset whose shards were built by workers, each a range of one plan.
 //
-//   absl::StatusOr<CommittedParts> committed = CommitParts("shards", options, pool);
+//   absl::StatusOr<CommittedParts> committed = CommitParts("shards", output, options, pool);
 //
 // Lifetime: borrows during the call.
 // Thread-safety: one caller per OUT.

@@ -1,4 +1,4 @@
-// RepairSources: the sources from which a repair may take lost bytes: the given paths, or the
+// OpenRepairSources: the sources from which a repair may take lost bytes: the given paths, or the
 // source recorded in the manifest.
 //
 //   absl::StatusOr<std::vector<RepairSource>> sources = OpenRepairSources(from, manifest, taken, pool, observer);

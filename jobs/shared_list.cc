@@ -299,7 +299,7 @@ class SharedLister {
     return absl::OkStatus();
   }
 
-  // Whether the part is there, by whomever.
+  // Whether the part is there, listed by any worker.
   absl::StatusOr<bool> IsListed(uint32_t part) const {
     const std::string name = PartName(part);
     const absl::StatusOr<std::string> begins = folder_->Read(name, kFolderPartHeadBytes);

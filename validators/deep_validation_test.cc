@@ -106,7 +106,7 @@ TEST_F(DeepValidation, SoundImagesAndWhatTheReportSays) {
   EXPECT_EQ(report.images_decoded, 1301u);
   EXPECT_THAT(ToText(report), HasSubstr("level deep"));
   EXPECT_THAT(ToText(report), HasSubstr("1301 of 1301 images decoded"));
-  EXPECT_THAT(ToText(report), HasSubstr("not checked: frames and pages behind the first of 1"));
+  EXPECT_THAT(ToText(report), HasSubstr("not checked: frames and pages after the first of 1"));
   EXPECT_THAT(ToText(report), Not(HasSubstr("whether the images can be decoded")));
   EXPECT_THAT(ToJson(report), HasSubstr("\"decoded\": 1301"));
   EXPECT_EQ(Foreign(samples).images_decoded, 1301u);

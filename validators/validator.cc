@@ -152,7 +152,7 @@ void AddOutcomes(const std::vector<ShardOutcome>& outcomes, ValidationReport& re
     }
   }
   if (animated > 0) {
-    report.not_checked.push_back(absl::StrCat("frames and pages behind the first of ", animated,
+    report.not_checked.push_back(absl::StrCat("frames and pages after the first of ", animated,
                                               " images that have several"));
   }
 }

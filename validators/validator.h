@@ -1,5 +1,5 @@
-// Validator: verifies a dataset, or third-party shards, byte by byte, and reports what it found and
-// what it left out.
+// ValidateDataset: verifies a dataset, or third-party shards, byte by byte, and reports what it
+// found and what it left out.
 //
 //   ValidationProgress progress;
 //   auto report = ValidateDataset("OUT", AllFormats(), options, progress, stop);

@@ -1,4 +1,4 @@
-// PartsFolder: OUT.parts, where writers leave their samples until `pack` makes a dataset of them.
+// The folder OUT.parts, where writers leave their samples until `pack` makes a dataset of them.
 //
 //   w00003.lock                        held by worker 3 while it writes
 //   w00003-000000.tfrecord .pidx .json a part: a shard, its index, and further facts about it

@@ -3,7 +3,8 @@
 //
 //   absl::StatusOr<ObjectLabels> labels =
 //       ObjectLabels::Create(pixel_options, {.classes = 81}, Overlap::kIgnore);
-//   absl::Status done = labels->Run(*ParseObjects(json), width, height, crop, slot);
+//   absl::Status done =
+//       labels->Run(*ParseObjects(json), width, height, crop, /*same_size=*/true, slot);
 //
 // A pixel of an object has the label of the object's class plus 1, one of no object 0. The map is
 // that of pycocotools, pixel by pixel (frPyObjects, decode), and where several objects lie one of

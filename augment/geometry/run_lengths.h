@@ -3,16 +3,15 @@
 //   absl::StatusOr<RunLengths> mask = ParseRunLengths("PPYo1d0N1...", height, width);
 //   ForEachRun(*mask, [&](uint64_t begin, uint64_t end) { area += end - begin; });
 //
-// Counts are of pixels outside and inside in turns, outside first, column after column from the
+// Counts are of pixels outside and inside alternately, outside first, column after column from the
 // left, each from the top. The text is that of pycocotools (maskApi.c, rleToString): five bits a
 // character from '0' on, the lowest first, the sixth bit on all but the last; from the fourth count
 // on the difference to the count before the last.
 //
 // Lifetime: plain values.
 // Thread-safety: pure functions.
-// Errors: InvalidArgument with the place, for text or counts that are none, or do not fill the mask
-// exactly.
-// Units: pixels.
+// Errors: InvalidArgument with the place, for invalid text or counts, or counts that do not fill
+// the mask exactly. Units: pixels.
 #ifndef SHARDPACK_AUGMENT_GEOMETRY_RUN_LENGTHS_H_
 #define SHARDPACK_AUGMENT_GEOMETRY_RUN_LENGTHS_H_
 

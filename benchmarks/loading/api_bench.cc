@@ -4,7 +4,7 @@
 //
 // Prints one line of JSON: medians over the rounds of the seconds to open a dataset and get
 // its first batch, and of the seconds of all epochs, both ways, and of the ratios of C to C++. Each
-// round runs both, the first one in turns.
+// round runs both, alternating which comes first.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>

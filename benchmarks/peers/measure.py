@@ -43,7 +43,7 @@ def look_at_pixels(batch):
 
 
 def words_of(path):
-  """Of a file in /proc, behind the name in brackets that it may have; none when its thread or process has ended."""
+  """Of a file in /proc, after the name in brackets that it may have; none when its thread or process has ended."""
   try:
     with open(path, encoding="ascii", errors="replace") as file:
       return file.read().rpartition(")")[2].split()

@@ -126,10 +126,10 @@ absl::Status CheckWords(const CommandLine& line) {
 // The bottleneck: the stage with the longest queue of work before it.
 std::string LimitingStage(const BuildProgress& progress) {
   const int64_t reading = progress.reading, computing = progress.computing,
-                proving = progress.proving;
-  if (reading + computing + proving == 0) return "";
-  if (reading >= computing && reading >= proving) return "reading";
-  return computing >= proving ? "packing" : "verifying";
+                verifying = progress.verifying;
+  if (reading + computing + verifying == 0) return "";
+  if (reading >= computing && reading >= verifying) return "reading";
+  return computing >= verifying ? "packing" : "verifying";
 }
 
 ProgressView View(const BuildProgress& progress, uint64_t memory_ceiling) {

@@ -2,7 +2,7 @@
 //
 //   absl::StatusOr<double> copy = PinnedCopyCeiling(device);            // bytes per second
 //   absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(device, 224);
-//   absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(device, dataset, options, decode);
+//   absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(device, loader, decode);
 //
 // Each takes about half a second.
 //

@@ -5,7 +5,6 @@
 //   const PublishedPage page = WritePageOf("shards", line, terminal);  // after it
 //   results.Write(SummaryJson(report, out, seconds, bytes, page));
 //
-// Lifetime: keeps nothing.
 // Thread-safety: as Terminal.
 // Errors: InvalidArgument for a place where no page may be; FailedPrecondition for a file in the
 // way that is not such a page. What goes wrong with the page leaves the dataset as it is.

@@ -1,11 +1,10 @@
-// CheckResultFile, WriteResultFile: a file that a command writes beside what it prints.
+// CheckResultFile, WriteResultFile: a file that a command writes in addition to what it prints.
 //
 //   RETURN_IF_ERROR(CheckResultFile("-o", "report.html", line.arguments));   // before the work
 //   RETURN_IF_ERROR(WriteResultFile("report.html", html));
 //
-// Lifetime: keep nothing.
 // Thread-safety: any thread.
-// Errors: InvalidArgument, naming the flag, for a place that is none: not a file, in
+// Errors: InvalidArgument, naming the flag, for an unsuitable place: not a file, in
 // the folder of a dataset or below it, in a shard, or one of the inputs. FailedPrecondition for a
 // file that is in the way. I/O errors.
 #ifndef SHARDPACK_CLI_COMMANDS_RESULT_FILE_H_

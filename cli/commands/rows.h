@@ -5,7 +5,7 @@
 //   rows.Add({"cat", "1,200"});
 //   results.Write(rows.Text());
 //
-// Cells are for a terminal: their harmful characters are escaped by who adds them.
+// Cells are for a terminal: the caller escapes their harmful characters.
 //
 // Lifetime: owns its cells.
 // Thread-safety: one caller at a time.

@@ -1,4 +1,4 @@
-// WorkerPart: what a worker builds, from its flags and, with --worker auto, from the variables that
+// What a worker builds, from its flags and, with --worker auto, from the variables that
 // a cluster's scheduler sets for each task.
 //
 //   absl::StatusOr<std::optional<WorkerOptions>> worker = WorkerOf(flags.worker, shards, getenv);

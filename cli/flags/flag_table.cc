@@ -342,7 +342,7 @@ constexpr Flag kFlags[] = {
     {"out", 'o', kValue, "DIR", "", nullptr, "Output", kMaking, true,
      "where the dataset goes: a folder, new or of the same run",
      [](Text t, Line& l) { return KeepText(t, &l.pack().out); }},
-    {"out", 'o', kValue, "DIR", "beside the shards", nullptr, "Output", In(Verb::kIndex), true,
+    {"out", 'o', kValue, "DIR", "next to the shards", nullptr, "Output", In(Verb::kIndex), true,
      "where manifest and indexes go: a folder, new or of the same shards",
      [](Text t, Line& l) { return KeepText(t, &l.index().out); }},
     {"out", 'o', kValue, "DIR", "", nullptr, "Output", In(Verb::kExtract), true,

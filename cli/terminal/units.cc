@@ -135,7 +135,7 @@ absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) 
     if (error == std::errc::result_out_of_range) values[i] = std::numeric_limits<uint64_t>::max();
   }
   if (values[0] > values[1] && values[0] == std::numeric_limits<uint64_t>::max()) {
-    return absl::InvalidArgumentError("the range begins behind every number that there is");
+    return absl::InvalidArgumentError("the range begins after the largest number that there is");
   }
   if (values[0] > values[1]) {
     return absl::InvalidArgumentError(absl::StrCat("the range ends before it begins; expected ",

@@ -3,7 +3,6 @@
 //   absl::StatusOr<uint64_t> size = ParseSize("256MB");         // 256'000'000
 //   absl::StatusOr<double> share = ParseShare("1%");            // 0.01
 //   std::string text = FormatBytes(52'430'000);                 // "52.4 MB"
-//
 // Errors: InvalidArgument with the accepted forms; the caller adds the flag's name.
 // Units: bytes, seconds; k, M, G, T count in thousands, Ki, Mi, Gi, Ti in 1024s.
 #ifndef SHARDPACK_CLI_TERMINAL_UNITS_H_

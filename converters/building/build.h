@@ -6,7 +6,7 @@
 //   std::cout << IdentityText(report->manifest.Identity());
 //
 // A shard depends on plan, number and source bytes alone; every input is accounted for; the
-// manifest comes last (laws 1, 4 and 5 of the design).
+// manifest comes last.
 //
 // Lifetime: borrows all arguments for the call.
 // Thread-safety: one build for each OUT.
@@ -54,7 +54,7 @@ struct BuildProgress {
   std::atomic<uint64_t> total_shards{0}, done_shards{0}, kept_shards{0};
   // Gauges: chunks being read, chunks in or waiting for computation, shards being verified; bytes
   // of samples in memory.
-  std::atomic<int64_t> reading{0}, computing{0}, proving{0};
+  std::atomic<int64_t> reading{0}, computing{0}, verifying{0};
   std::atomic<int64_t> memory_bytes{0};
   // The run builds, or has built, beside OUT in a folder of its own, which it has locked.
   std::atomic<bool> replacing{false};

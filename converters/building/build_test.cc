@@ -1,4 +1,5 @@
-// Builds of images in memory with the toy format: laws 1, 4 and 5, bad inputs, budgets, faults.
+// Builds of images in memory with the toy format: the same bytes every time, every input accounted
+// for, manifest last; bad inputs, budgets, faults.
 #include "converters/building/build.h"
 
 #include <errno.h>

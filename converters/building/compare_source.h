@@ -1,4 +1,4 @@
-// CompareWithSource: proves that the source of a finished dataset still has the bytes that were
+// CompareWithSource: verifies that the source of a finished dataset still has the bytes that were
 // packed, whatever its times say. Each input is read once and probed as in a build, and the hashes
 // of its fields are compared with those of the indexes. No shard is read.
 //

@@ -29,7 +29,7 @@ FailedShards::Fate FailedShards::Judge(uint32_t shard, const absl::Status& statu
                                        const Attempt& attempt) {
   // No second attempt where it cannot help: no space, a sample that the format refuses, or good
   // bytes that are not those of another worker.
-  const bool damaged = absl::IsDataLoss(status) && !attempt.proven;
+  const bool damaged = absl::IsDataLoss(status) && !attempt.verified;
   if ((absl::IsUnavailable(status) || damaged) && attempts_[shard] < kAttempts) return Fate::kAgain;
   const bool bad_file = attempt.of_input && attempt.source_reads && IsOfTheFile(status);
   if (out_.claims() == nullptr || !bad_file || set_aside_.size() >= kMostSetAside)

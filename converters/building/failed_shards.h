@@ -25,7 +25,7 @@ class FailedShards {
   enum class Fate : uint8_t { kAgain, kSetAside, kEndsRun };
   struct Attempt {
     bool of_input = false;      // the error is what reading an input has said
-    bool proven = false;        // the shard was whole: what failed was its publishing
+    bool verified = false;      // the shard was whole: what failed was its publishing
     bool source_reads = false;  // other inputs could be read
   };
 

@@ -6,9 +6,8 @@
 //   chunk.loaded.Resize(0);               // or destroy the chunk
 //
 // Lifetime: the budget outlives its reservations; it borrows the gauge.
-// Thread-safety: the budget from any thread, a reservation as any value. Who asks Fits and then
-// reserves must keep others from doing so in between.
-// Units: bytes.
+// Thread-safety: the budget from any thread, a reservation as any value. A caller that asks Fits
+// and then reserves must keep others from doing so in between. Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_MEMORY_BUDGET_H_
 #define SHARDPACK_CONVERTERS_BUILDING_MEMORY_BUDGET_H_
 

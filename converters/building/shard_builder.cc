@@ -145,9 +145,9 @@ absl::Status ShardBuilder::AppendSample(const PreparedSample& prepared,
 }
 
 // Compares each scanned record with what was passed to the writer, and collects the index.
-class ShardBuilder::Proof : public RecordSink {
+class ShardBuilder::Verification : public RecordSink {
  public:
-  explicit Proof(ShardBuilder& builder)
+  explicit Verification(ShardBuilder& builder)
       : builder_(builder),
         keeps_labels_(FindLayout(builder.plan_.format(), builder.plan_.layout())->keeps_labels) {}
 
@@ -204,19 +204,20 @@ class ShardBuilder::Proof : public RecordSink {
   absl::Status failed_;
 };
 
-absl::StatusOr<std::string> ShardBuilder::Prove(uint64_t bytes) {
+absl::StatusOr<std::string> ShardBuilder::Verify(uint64_t bytes) {
   SequentialReader in(staged_->file(), bytes);
-  Proof proof(*this);
+  Verification verification(*this);
   FindingList findings(1);
-  // Not strict: this proves bytes. What readers disagree about is left to the writer and its tests.
+  // Not strict: this verifies bytes. What readers disagree about is left to the writer and its
+  // tests.
   const LayoutSpec* layout = FindLayout(plan_.format(), plan_.layout());
   const ScanOptions options{
       .shard_name = planned_.name, .strict = false, .label_base = layout->label_base};
-  RETURN_IF_ERROR(plan_.format().scanner->Scan(in, options, proof, findings));
+  RETURN_IF_ERROR(plan_.format().scanner->Scan(in, options, verification, findings));
   if (findings.errors() > 0) return absl::DataLossError(ToText(findings.findings().front()));
   ASSIGN_OR_RETURN(Digest digest, in.Finish());
   result_.file = {plan_.DataFile(result_.shard), bytes, digest};
-  return proof.Take(bytes);
+  return verification.Take(bytes);
 }
 
 absl::StatusOr<ShardResult> ShardBuilder::Finish() {
@@ -234,8 +235,8 @@ absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   const std::string& source = out_.options().planned_source;
   if (result_.records == 0 && !source.empty() && LacksWhatMayBeBack(result_))
     RETURN_IF_ERROR(CheckSourceFits(plan_, source, out_.wanted()));
-  ASSIGN_OR_RETURN(std::string index, Prove(bytes));
-  proven_ = true;
+  ASSIGN_OR_RETURN(std::string index, Verify(bytes));
+  verified_ = true;
   if (plan_.options().sha256) {
     ASSIGN_OR_RETURN(result_.sha256, Sha256Of(staged_->file(), bytes));
   }

@@ -1,17 +1,17 @@
-// ShardBuilder: builds one shard: appends its samples in order, then proves what was written and
+// ShardBuilder: builds one shard: appends its samples in order, then verifies what was written and
 // publishes it.
 //
 //   ASSIGN_OR_RETURN(std::unique_ptr<ShardBuilder> builder, ShardBuilder::Create(plan, 0, out));
 //   RETURN_IF_ERROR(builder->Append(chunk));      // probed and hashed, in the order of the plan
 //   ASSIGN_OR_RETURN(ShardResult result, builder->Finish());
 //
-// The proof: the finished file is read back and scanned, and every field must have the hash taken
-// from the source's bytes, or from the changed image. The index is made from the scan, never from
-// what the writer reports.
+// Verification: the finished file is read back and scanned, and every field must have the hash
+// taken from the source's bytes, or from the changed image. The index is made from the scan, never
+// from what the writer reports.
 //
 // Lifetime: borrows plan and out. The destructor removes a file that was not published.
 // Thread-safety: one caller at a time, from any thread.
-// Errors: DataLoss when the proof fails; I/O Status. After an error, or an exception, only the
+// Errors: DataLoss when verification fails; I/O Status. After an error, or an exception, only the
 // destructor may be called.
 // Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_SHARD_BUILDER_H_
@@ -43,14 +43,14 @@ class ShardBuilder {
 
   // The status of a chunk that could not be read is returned as it is.
   absl::Status Append(const SampleChunk& chunk);
-  // Completes the container, proves it, writes the index, publishes both, and adds the result to
+  // Completes the container, verifies it, writes the index, publishes both, and adds the result to
   // the journal. If another run has done so meanwhile, the result is that run's.
   absl::StatusOr<ShardResult> Finish();
-  // Whether the shard on the disk was proven: what failed after that, fails again.
-  bool proven() const { return proven_; }
+  // Whether the shard on the disk was verified: what failed after that, fails again.
+  bool verified() const { return verified_; }
 
  private:
-  class Proof;
+  class Verification;
   struct Expected {
     ImageInfo image;
     int64_t label;
@@ -66,7 +66,7 @@ class ShardBuilder {
   absl::Status CreateWriter();
   absl::Status AppendSample(const PreparedSample& prepared, std::span<const uint64_t> hashes);
   absl::Status Unspool();
-  absl::StatusOr<std::string> Prove(uint64_t bytes);  // returns the bytes of the index
+  absl::StatusOr<std::string> Verify(uint64_t bytes);  // returns the bytes of the index
 
   const Plan& plan_;
   OutputDir& out_;
@@ -83,7 +83,7 @@ class ShardBuilder {
   std::vector<std::string> field_names_;
   std::array<uint64_t, 256> format_counts_{};  // images by ImageFormat
   ShardResult result_;
-  bool proven_ = false;
+  bool verified_ = false;
 };
 
 }  // namespace shardpack

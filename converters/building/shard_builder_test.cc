@@ -1,4 +1,4 @@
-// The proof that fails is in build_test.cc.
+// A verification that fails is in build_test.cc.
 #include "converters/building/shard_builder.h"
 
 #include <filesystem>

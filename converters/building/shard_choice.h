@@ -1,7 +1,7 @@
 // ShardChoice: which of the shards that wait a run builds next. A run that works alone takes the
 // first; workers leave each other what they hold, and what they have finished.
 //
-//   ASSIGN_OR_RETURN(ShardChoice::Choice next, choice.Next(waiting));
+//   ASSIGN_OR_RETURN(ShardChoice::Choice next, choice.Next(waiting, idle));
 //   if (next.shard) Open(*next.shard); else for (ShardResult& theirs : next.theirs) Report(theirs);
 //
 // Lifetime: borrows plan and out.

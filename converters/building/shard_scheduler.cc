@@ -21,7 +21,8 @@ constexpr uint64_t kBytesAChunk = 1 << 20;
 // What a sample takes beside its bytes: rounding in the arena, and the views of its fields.
 constexpr uint64_t kSampleOverheadBytes = 128;
 // No shard is opened while so many are being issued, or so many wait to be finished: each holds a
-// file, a write buffer and what its proof expects. Those whose last chunks are in flight are extra.
+// file, a write buffer and what its verification expects. Those whose last chunks are in flight are
+// extra.
 constexpr size_t kMaxOpenShards = 64;
 // A scratch that has changed an image of more than this gives its memory back.
 constexpr uint64_t kScratchBytes = uint64_t{32} << 20;
@@ -490,9 +491,9 @@ void ShardScheduler::FinishShard(const std::shared_ptr<OpenShard>& shard) {
     lock.lock();
     return CloseIfFailed(shard);
   }
-  ++progress_.proving;
+  ++progress_.verifying;
   absl::StatusOr<ShardResult> result = shard->builder->Finish();
-  --progress_.proving;
+  --progress_.verifying;
   if (result.ok()) {
     progress_.bytes_out += result->file.bytes + result->index.bytes;
     if (out_.claims() != nullptr)
@@ -518,7 +519,7 @@ void ShardScheduler::FailShard(OpenShard& shard, absl::Status status, bool of_in
   std::unique_lock lock(mutex_);
   shard.Fail();
   const FailedShards::Fate fate = failures_.Judge(
-      shard.number, status, {of_input, shard.builder->proven(), progress_.bytes_in > 0});
+      shard.number, status, {of_input, shard.builder->verified(), progress_.bytes_in > 0});
   if (fate == FailedShards::Fate::kAgain) {
     progress_.done_rows -=
         std::min<uint64_t>(progress_.done_rows, plan_.shards()[shard.number].count);

@@ -10,7 +10,8 @@
 namespace shardpack {
 namespace {
 
-// Sorted. Not those which often are no photographs but beside them, as .svg, .ico and .hdr.
+// Sorted. Not those that often lie next to photographs without being any, such as .svg, .ico and
+// .hdr.
 constexpr std::array<std::string_view, 23> kExtensions = {
     "apng", "arw", "avif", "avifs", "cr2", "cr3", "dng", "exr", "heic", "heif", "hif", "j2k",
     "jp2",  "jpf", "jpx",  "jxl",   "jxr", "nef", "orf", "pgm", "ppm",  "raf",  "rw2"};

@@ -9,7 +9,7 @@
 // across all shards. Rows skipped by the listing or filtered by an option have no position.
 //
 // A plan that was opened from a file is *sliced*: its rows are in packing order, those of no shard
-// behind them, and may be used after CheckSlice of their shard only. What a plan says of all rows,
+// after them, and may be used after CheckSlice of their shard only. What a plan says of all rows,
 // it knows without them.
 //
 // Lifetime: a plain movable value; owns its listing, or the file that lends it.

@@ -140,7 +140,7 @@ void Beats::Look(const std::string& owner, Watched& watched) const {
   watched.looked = true;
   // After a pause of this process, what the others did in it is unknown.
   const double counted = std::min(step, stale_seconds_ / kLooksBeforeStale);
-  // Opened anew each time: a network file system may keep showing an open file as it was.
+  // Opened again each time: a network file system may keep showing an open file as it was.
   const absl::StatusOr<std::string> text = folder_.Read(OwnerName(owner), kMaxBeatBytes);
   const std::string now_there = text.ok() ? *text : std::string();
   const std::optional<BeatFacts> facts = ParseBeatText(now_there);

@@ -11,7 +11,7 @@
 // Lifetime: borrows the stage. The destructor writes the last beat, which says that the run has
 // ended.
 // Thread-safety: any thread.
-// Errors: Start returns those of the first beat. Later ones are ignored: whoever cannot write a
+// Errors: Start returns those of the first beat. Later ones are ignored: a run that cannot write a
 // beat finds out when it publishes.
 // Units: seconds, of the monotonic clock.
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_BEATS_H_

@@ -1,4 +1,4 @@
-// IndexMark: the file `.pack/index`, which lists the indexes that `pack index` removes and writes;
+// The file `.pack/index`, which lists the indexes that `pack index` removes and writes;
 // it exists while `pack index` works, and after it was killed.
 //
 //   std::string text = IndexMarkText({"train-0.pidx"});

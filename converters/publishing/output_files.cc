@@ -61,7 +61,7 @@ absl::Status OutputDir::PublishPlan(const Plan& plan) const {
   return Place(*staged, std::string(kPlanName));
 }
 
-// Who begins here with another plan is told at once.
+// A run that begins here with another plan is told at once.
 absl::Status OutputDir::PublishWithoutRows(const Plan& plan) const {
   ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, stage_->Stage(kOfTheRun));
   RETURN_IF_ERROR(plan.WriteWithoutRowsTo(*staged));

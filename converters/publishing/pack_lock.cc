@@ -108,7 +108,7 @@ absl::StatusOr<SharedPackFolder> SharePackFolder(const std::string& dataset) {
     }
     if (error != 0 && !IsUnsupported(error)) return IoStatus("lock", path, error);
     ASSIGN_OR_RETURN(const bool named, IsNamed(fd, path));
-    if (named) return shared;  // else whoever held it has just removed it
+    if (named) return shared;  // else its holder has just removed it
   }
   return absl::FailedPreconditionError(
       absl::StrCat(EscapeForTerminal(dataset), " is locked by other runs of pack again and again"));

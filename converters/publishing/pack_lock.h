@@ -24,7 +24,7 @@ namespace shardpack {
 absl::Status CheckPackFolder(const std::string& dataset);
 
 // `dataset` is the folder that holds `.pack`.
-// Unless `needed`, a file system without locks is no error.
+// Unless `needed`, a file system without locks is not an error.
 absl::StatusOr<File> LockPackFolder(const std::string& dataset, bool needed = true);
 
 struct SharedPackFolder {

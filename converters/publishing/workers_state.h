@@ -1,7 +1,7 @@
-// WorkersState: how far the workers are that build a plan in a folder, as their journals, leases
-// and beats tell.
+// WorkersState: the progress of the workers that build a plan in a folder, from their journals,
+// leases and beats.
 //
-//   absl::StatusOr<WorkersState> state = ReadWorkersState("OUT", plan, pool);
+//   absl::StatusOr<WorkersState> state = ReadWorkersState("OUT", plan, /*stale_seconds=*/60, pool);
 //   if (state->Unfinished().empty()) ...                  // pack commit OUT
 //
 // Nothing is changed, and no clocks are compared: an owner is called stale if it has ended, if it

@@ -1,4 +1,4 @@
-// RepairRows: the records of one lost shard, in order and without their bytes, and the two files
+// The records of one lost shard, in order and without their bytes, and the two files
 // made from them: the shard and its index.
 //
 //   rows.push_back(*RowOf(*index, record, /*without_json=*/false));   // each

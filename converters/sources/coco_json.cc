@@ -188,7 +188,7 @@ class CocoSax : public nlohmann::json_sax<nlohmann::json> {
 
   bool AtCrowd() const { return AtMember() && section_ == Section::kObjects && key_ == "iscrowd"; }
   bool InOutline() const { return outline_ && in_list_ && depth_ > 3; }
-  // What is no number, where one might be expected.
+  // What is not a number where one might be expected.
   void TakeNoNumber() {
     wrong_crowd_ = wrong_crowd_ || AtCrowd();
     TakeNoBoxNumber();

@@ -2,7 +2,7 @@
 // and similar files).
 //
 //   CocoFile coco;
-//   absl::Status read = ReadCoco("instances_val2017.json", &coco);
+//   absl::Status read = ReadCoco("instances_val2017.json", CocoKeep::kAll, &coco);
 //   for (const CocoImage& image : coco.images) Use(image.file_name, coco.ObjectsOf(image));
 //
 // CocoKeep::kAll keeps the json of each image and annotation as in the file, without blanks;

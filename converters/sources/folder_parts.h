@@ -5,7 +5,7 @@
 //   FolderDivision division{FindFolderParts(root, options, stop), mark};
 //   FolderPartLister lister(root, options, division, io_pool, listed, stop);
 //   absl::StatusOr<std::string> bytes = lister.List(7);
-//   FolderParts all(division);   // each part was listed once, by whomever
+//   FolderParts all(division);   // each part was listed once, by any worker
 //   for (uint32_t n = 0; n < division.parts.size(); ++n) RETURN_IF_ERROR(all.Add(n, bytes_of[n]));
 //   absl::StatusOr<FolderWalk> walk = std::move(all).Join(root.path);
 //

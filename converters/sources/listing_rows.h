@@ -6,7 +6,6 @@
 // there were no places. Columns that are filled later (times, probes) must still be empty.
 //
 // Thread-safety: one caller.
-// Errors: none.
 #ifndef SHARDPACK_CONVERTERS_SOURCES_LISTING_ROWS_H_
 #define SHARDPACK_CONVERTERS_SOURCES_LISTING_ROWS_H_
 

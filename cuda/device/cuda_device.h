@@ -8,9 +8,7 @@
 // one, and the calling thread's current context is the same after each call.
 //
 // Lifetime: the device is static; the same one for the same number.
-//
 // Thread-safety: any thread.
-//
 // Errors: Unimplemented in a build without a toolkit; Unavailable when there is no driver or GPU or
 // the driver is too old, with the reason; NotFound for a device number that is not there;
 // FailedPrecondition in a child of a process that used CUDA. cuda/device/open_device.h says when

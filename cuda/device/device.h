@@ -9,13 +9,10 @@
 // device as it was.
 //
 // Lifetime: outlives everything that uses it.
-//
 // Thread-safety: any thread.
-//
 // Errors: a Status whose text says what was being done, and the name and number of CUDA's error;
 // cuda/device/device_error.h has what the codes mean. An error that loses the device is remembered:
 // lost() is true from then on, for all users of the device.
-//
 // Units: bytes. A null Stream is the device's default stream.
 #ifndef SHARDPACK_CUDA_DEVICE_DEVICE_H_
 #define SHARDPACK_CUDA_DEVICE_DEVICE_H_

@@ -8,9 +8,7 @@
 // hangs.
 //
 // Lifetime: the device outlives it; the destructor waits in the same way.
-//
 // Thread-safety: one thread at a time; any thread may set `stop`.
-//
 // Errors: those of the calls; Cancelled when stopped.
 #ifndef SHARDPACK_CUDA_DEVICE_DEVICE_EVENT_H_
 #define SHARDPACK_CUDA_DEVICE_DEVICE_EVENT_H_

@@ -7,9 +7,7 @@
 //
 // Thread-safety: any thread; there is no stream to wait for, so threads that share memory order
 // their use of it themselves.
-//
 // Errors: out of memory.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_DEVICE_HOST_DEVICE_H_
 #define SHARDPACK_CUDA_DEVICE_HOST_DEVICE_H_

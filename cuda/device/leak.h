@@ -4,7 +4,6 @@
 //   if (!idle) Leak(std::move(batch));
 //
 // Lifetime: forever.
-//
 // Thread-safety: any thread.
 #ifndef SHARDPACK_CUDA_DEVICE_LEAK_H_
 #define SHARDPACK_CUDA_DEVICE_LEAK_H_

@@ -11,9 +11,7 @@
 // fork, is an error with "auto" as well.
 //
 // Lifetime: the devices are static.
-//
 // Thread-safety: any thread.
-//
 // Errors: those of OpenCudaDevice; InvalidArgument for any other word.
 #ifndef SHARDPACK_CUDA_DEVICE_OPEN_DEVICE_H_
 #define SHARDPACK_CUDA_DEVICE_OPEN_DEVICE_H_

@@ -8,12 +8,9 @@
 // are in cudaError_t too mean the same.
 //
 // Lifetime: the library stays open.
-//
 // Thread-safety: any thread.
-//
 // Errors: NotFound if the library cannot be opened, with the dynamic loader's message;
 // Unimplemented if it lacks functions.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_DYNLOAD_CUDA_DRIVER_H_
 #define SHARDPACK_CUDA_DYNLOAD_CUDA_DRIVER_H_

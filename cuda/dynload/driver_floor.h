@@ -8,9 +8,7 @@
 // Linux are those of table 2 of the toolkit's release notes).
 //
 // Lifetime: plain values.
-//
 // Thread-safety: pure functions.
-//
 // Units: versions as cudaDriverGetVersion has them: 12040 is 12.4.
 #ifndef SHARDPACK_CUDA_DYNLOAD_DRIVER_FLOOR_H_
 #define SHARDPACK_CUDA_DYNLOAD_DRIVER_FLOOR_H_

@@ -8,11 +8,8 @@
 // memory on a GPU.
 //
 // Lifetime: a value; the driver's library stays open.
-//
 // Thread-safety: any thread.
-//
 // Errors: as text in the result.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_DYNLOAD_GPU_PROBE_H_
 #define SHARDPACK_CUDA_DYNLOAD_GPU_PROBE_H_

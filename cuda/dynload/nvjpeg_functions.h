@@ -9,11 +9,8 @@
 // their "nvjpeg".
 //
 // Lifetime: that of the library.
-//
 // Thread-safety: the library's: handles from any thread, states from one at a time.
-//
 // Errors: the library's; 0 is success.
-//
 // Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_DYNLOAD_NVJPEG_FUNCTIONS_H_
 #define SHARDPACK_CUDA_DYNLOAD_NVJPEG_FUNCTIONS_H_

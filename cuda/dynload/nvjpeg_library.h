@@ -11,9 +11,7 @@
 //
 // Lifetime: the library stays open to the end of the process, because its threads and CUDA's may
 // live as long; copies are cheap.
-//
 // Thread-safety: any thread.
-//
 // Errors: NotFound if there is none; FailedPrecondition if all that were found have another version
 // (12 and 13 are known) or lack functions that every decoder needs.
 #ifndef SHARDPACK_CUDA_DYNLOAD_NVJPEG_LIBRARY_H_

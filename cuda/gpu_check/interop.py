@@ -34,7 +34,7 @@ def checks(shardpack, torch, path):
     same([(images.clone(), labels.clone()) for images, labels in load()])
 
   def late_consumer():
-    """Work on a stream that is behind: nothing is written before it has run."""
+    """Work on a stream that lags: nothing is written before it has run."""
     stream, got = torch.cuda.Stream(), []
     with torch.cuda.stream(stream):
       for images, labels in load():

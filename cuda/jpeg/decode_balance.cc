@@ -34,7 +34,7 @@ DecodeBalance::Chunk DecodeBalance::TakeChunk() {
 std::optional<size_t> DecodeBalance::TakeOne() {
   const std::lock_guard lock(mutex_);
   const auto ahead = static_cast<double>(end_ - begin_ + last_chunk_ + chunk_before_);
-  // What is not known of the engines is no reason.
+  // What is not known about the engines does not count.
   const bool late =
       !engines_ended_ && rates_.engine_us > 0 && ahead * rates_.engine_us < rates_.lane_us;
   if (late && begin_ != end_ && probe_) {

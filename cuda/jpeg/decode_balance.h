@@ -12,10 +12,8 @@
 // with one, and the engines nothing when the lanes would have. As a lane that is given nothing is
 // not measured either, a batch with `probe` gives one image to a lane that would be late.
 //
-// Lifetime: none.
 //
 // Thread-safety: any thread.
-//
 // Units: microseconds of wall time an image: of all engines together, and of one lane.
 #ifndef SHARDPACK_CUDA_JPEG_DECODE_BALANCE_H_
 #define SHARDPACK_CUDA_JPEG_DECODE_BALANCE_H_

@@ -9,10 +9,8 @@
 // one that took least an image does, since whatever else runs on a machine only makes one slower.
 // Of equal ways the one that was named first is chosen.
 //
-// Lifetime: none.
 //
 // Thread-safety: one thread at a time.
-//
 // Units: microseconds of wall time.
 #ifndef SHARDPACK_CUDA_JPEG_DECODE_CHOICE_H_
 #define SHARDPACK_CUDA_JPEG_DECODE_CHOICE_H_

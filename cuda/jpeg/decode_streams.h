@@ -9,9 +9,7 @@
 // is to wait.
 //
 // Lifetime: the device outlives it; it outlives what is enqueued.
-//
 // Thread-safety: engines and lane from any thread, the rest from one.
-//
 // Errors: those of the device.
 #ifndef SHARDPACK_CUDA_JPEG_DECODE_STREAMS_H_
 #define SHARDPACK_CUDA_JPEG_DECODE_STREAMS_H_

@@ -18,14 +18,11 @@
 //
 // Lifetime: functions, device and stream outlive the decoder; files and outputs live until the
 // stream has run.
-//
 // Thread-safety: one thread at a time, one that entered the device (Device::EnterThread).
-//
 // Errors: a bad image has its status in its result and others are not touched; Decode itself fails
 // only when the device does or `stop` is set (Cancelled), and then all outputs are undefined.
 // Damage within a file that has its end is found as far as nvJPEG finds it; readers compare hashes
 // before.
-//
 // Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_
 #define SHARDPACK_CUDA_JPEG_JPEG_DECODER_H_
@@ -58,8 +55,8 @@ struct JpegDecoderOptions {
   bool use_hardware = true, use_hybrid = true;
   bool orient = false;  // images as they are meant to be seen
   int threads = 1;      // the caller's is one of them, unless it feeds the engines
-  // With threads, those take images of the engines too, so that both end together: more a second,
-  // and pixels that differ by a few levels from run to run.
+  // With threads, those take images of the engines too, so that both finish together: more images
+  // per second, and pixels that differ by a few levels from run to run.
   bool share = true;
   // The first batches are decoded by each way in turn, waited for and timed; all others by the one
   // that took least, the rest by what it would otherwise go to. Pixels then differ by a few levels

@@ -10,9 +10,7 @@
 // that decode wrongly, or that later skip many images, are not used any more.
 //
 // Lifetime: functions, device and memory outlive it.
-//
 // Thread-safety: one thread at a time, one that entered the device.
-//
 // Errors: those of the device.
 #ifndef SHARDPACK_CUDA_JPEG_JPEG_ENGINES_H_
 #define SHARDPACK_CUDA_JPEG_JPEG_ENGINES_H_

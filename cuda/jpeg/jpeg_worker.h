@@ -5,7 +5,6 @@
 //   absl::Status status = worker.Decode(image, true, stream, &result);
 //
 // Lifetime, errors, units: as JpegDecoder.
-//
 // Thread-safety: one thread at a time; workers share nothing.
 #ifndef SHARDPACK_CUDA_JPEG_JPEG_WORKER_H_
 #define SHARDPACK_CUDA_JPEG_JPEG_WORKER_H_

@@ -1,6 +1,7 @@
 // NvjpegHardware and NvjpegHybrid: the two ways of nvJPEG, each complete or absent.
 //
-//   absl::StatusOr<NvjpegHardware> engines = NvjpegHardware::Create(functions, device, options);
+//   absl::StatusOr<NvjpegHardware> engines =
+//       NvjpegHardware::Create(functions, device, options, memory);
 //   if (engines.ok() && engines->Takes(image)) batch.push_back(&image);
 //   absl::Status status = engines->Decode(batch, stream);   // all of them or none
 //
@@ -8,13 +9,10 @@
 //
 // Lifetime: functions, device and stream outlive them; destruction waits for what is under way,
 // unless stopped.
-//
 // Thread-safety: one thread at a time.
-//
 // Errors: those of the device, or a refusal (IsRefusal), after which the image's output is
 // undefined; what was begun may still write to it, so another way comes on the same stream, or
 // after it.
-//
 // Units: pixels; bytes in names.
 #ifndef SHARDPACK_CUDA_JPEG_NVJPEG_BACKENDS_H_
 #define SHARDPACK_CUDA_JPEG_NVJPEG_BACKENDS_H_

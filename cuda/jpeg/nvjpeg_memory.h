@@ -10,9 +10,7 @@
 // batch make nobody wait.
 //
 // Lifetime: the device outlives it, and it outlives the handles made with it; it does not move.
-//
 // Thread-safety: any thread.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_JPEG_NVJPEG_MEMORY_H_
 #define SHARDPACK_CUDA_JPEG_NVJPEG_MEMORY_H_

@@ -11,12 +11,9 @@
 // one. The arithmetic is that of augment/, so the bytes are those of ProgramRunner.
 //
 // Lifetime: what the launch points to lives until it has run.
-//
 // Thread-safety: any thread.
-//
 // Errors: LaunchAugmentRound gives a cudaError_t; 801 (cudaErrorNotSupported) in a build without a
 // CUDA toolkit.
-//
 // Units: pixels; levels of 0 to 255.
 #ifndef SHARDPACK_CUDA_KERNELS_AUGMENT_ROUND_H_
 #define SHARDPACK_CUDA_KERNELS_AUGMENT_ROUND_H_

@@ -7,9 +7,7 @@
 //   MoveFourPixels<3>(work, image, x, y, row);      // x is a multiple of four
 //
 // Lifetime: borrows what the launch names.
-//
 // Thread-safety: calls for different pixels.
-//
 // Units: pixels of the result.
 #ifndef SHARDPACK_CUDA_KERNELS_AUGMENT_ROUND_PIXELS_H_
 #define SHARDPACK_CUDA_KERNELS_AUGMENT_ROUND_PIXELS_H_

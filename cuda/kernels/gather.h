@@ -3,9 +3,7 @@
 //   GatherOnHost({.table = table, .rows = rows, .count = 64, .row_bytes = 3072, .out = batch});
 //
 // Lifetime: what the launch points to lives until it has run.
-//
 // Thread-safety: any thread.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_KERNELS_GATHER_H_
 #define SHARDPACK_CUDA_KERNELS_GATHER_H_

@@ -3,11 +3,8 @@
 //   if (LaunchGather(launch, stream) != 0) ...   // cudaError_t
 //
 // Lifetime: what the launch points to lives until it has run.
-//
 // Thread-safety: any thread.
-//
 // Errors: a cudaError_t.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_KERNELS_GATHER_KERNEL_H_
 #define SHARDPACK_CUDA_KERNELS_GATHER_KERNEL_H_

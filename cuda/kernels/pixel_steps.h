@@ -5,9 +5,7 @@
 //   ApplySteps<3>(program, tables, x, y, samples);   // four pixels of a row, from x on
 //
 // Lifetime: a plain value. Its tables are among those of all programs of a batch.
-//
 // Thread-safety: pure functions.
-//
 // Units: pixels of the result; levels of 0 to 255.
 #ifndef SHARDPACK_CUDA_KERNELS_PIXEL_STEPS_H_
 #define SHARDPACK_CUDA_KERNELS_PIXEL_STEPS_H_

@@ -14,11 +14,9 @@
 // not inside them, becomes zeros.
 //
 // Lifetime: samples, their pixels and `out` must live until the launch has run.
-//
 // Errors: InvalidArgument from CheckPreprocess and PreprocessOnHost; LaunchPreprocess gives 1
 // (cudaErrorInvalidValue) for the same, the error of the launch, or 801 (cudaErrorNotSupported) in
 // a build without a CUDA toolkit.
-//
 // Units: pixels, unless a name says bytes. `out` is [count] images of output.Bytes(out_width,
 // out_height), aligned at least as the type is; an alignment of 16 bytes and a width that is a
 // multiple of 4 allow vector stores.

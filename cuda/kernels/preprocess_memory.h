@@ -6,9 +6,7 @@
 //   ChooseParts(memory);   // then 1 << memory.width_bits columns, 1 << memory.height_bits rows
 //
 // Lifetime: a plain value, about 44 KB.
-//
 // Thread-safety: that of its block.
-//
 // Units: pixels; words of 32 bits.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_MEMORY_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_MEMORY_H_
@@ -70,7 +68,7 @@ SHARDPACK_HOST_DEVICE inline TileMemory::Axis SharedAxis(const ResizeAxis& axis)
           Least(covered, axis.in_size)};
 }
 
-// The taps of a line, and in front of and behind them as many without weight as make the number
+// The taps of a line, and before and after them as many without weight as make the number
 // that of the other lines: threads that make neighbours then go through their loops together. All
 // lie within the input, and `before` of them are in front.
 struct EvenTaps {

@@ -10,11 +10,9 @@
 // In a word: red in the lowest byte, then green and blue; or gray alone.
 //
 // Lifetime: rows are borrowed.
-//
 // Thread-safety: pure functions, plain values.
 //
 // Nothing outside the row is read.
-//
 // Units: bytes, words of 32 bits.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_PIXELS_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_PIXELS_H_

@@ -4,9 +4,7 @@
 //   StoreLine<3>(store, sample, left, y, n, samples);   // NHWC: 16 bytes from the n-th number on
 //
 // Lifetime: `out` is borrowed.
-//
 // Thread-safety: calls for different pixels.
-//
 // Units: pixels. `vectors` promises that rows are multiples of four pixels and that `out` is
 // aligned for four numbers; `lines`, of NHWC alone, that rows are multiples of 16 bytes and `out`
 // is aligned to that.

@@ -17,9 +17,7 @@
 // pixel by pixel, all threads at one.
 //
 // Lifetime: borrows what PreprocessLaunch names.
-//
 // Thread-safety: a block's threads share a memory.
-//
 // Units: pixels; words of 32 bits.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_TILE_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_TILE_H_

@@ -7,9 +7,7 @@
 // slow, but it works for any reduction. `memory` has its axes.
 //
 // Lifetime: borrows everything.
-//
 // Thread-safety: every thread of the block has its own, all call Make.
-//
 // Units: pixels of the result.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_WIDE_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_WIDE_H_

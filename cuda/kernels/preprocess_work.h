@@ -4,7 +4,6 @@
 //   kernel<<<TileCount(work), 256, 0, stream>>>(work);
 //
 // Lifetime: borrows what the launch names.
-//
 // Units: pixels; a tile is kTileWidth x kTileHeight pixels of a result.
 #ifndef SHARDPACK_CUDA_KERNELS_PREPROCESS_WORK_H_
 #define SHARDPACK_CUDA_KERNELS_PREPROCESS_WORK_H_

@@ -7,9 +7,7 @@
 // started there are fewer calls, so each must be able to do all the work that is left.
 //
 // Lifetime: returns when all calls have.
-//
 // Thread-safety: any thread.
-//
 // Errors: `work` must not throw.
 #ifndef SHARDPACK_CUDA_KERNELS_RUN_ON_THREADS_H_
 #define SHARDPACK_CUDA_KERNELS_RUN_ON_THREADS_H_

@@ -4,7 +4,6 @@
 //   launch.source = source;     // on the device; instead of rows, samples and labels
 //
 // Lifetime: what it names lives until the launch has run.
-//
 // Thread-safety: a plain value.
 #ifndef SHARDPACK_CUDA_KERNELS_STEP_SOURCE_H_
 #define SHARDPACK_CUDA_KERNELS_STEP_SOURCE_H_

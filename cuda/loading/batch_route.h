@@ -16,11 +16,8 @@
 // cannot do the augmentation: the CPU preprocesses, and the result is copied.
 //
 // Lifetime: what RouteContext refers to outlives it.
-//
 // Thread-safety: the loader's thread alone, after the constructor.
-//
 // Errors: those of the device and of images; Cancelled by `stop`.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_BATCH_ROUTE_H_
 #define SHARDPACK_CUDA_LOADING_BATCH_ROUTE_H_

@@ -4,11 +4,9 @@
 //   if (shape.pixel_bytes > 0) ...   // batches have pixels
 //
 // Thread-safety: a value.
-//
 // Errors: InvalidArgument if the options ask for what the Loader's batches do not allow;
 // Unimplemented for what a batch on a device does not have: several views, mixed samples, masks and
 // other decoded fields.
-//
 // Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_LOADING_BATCH_SHAPE_H_
 #define SHARDPACK_CUDA_LOADING_BATCH_SHAPE_H_

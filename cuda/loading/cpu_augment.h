@@ -6,9 +6,7 @@
 //   if (!why[slot].ok()) ...   // an operation of a user failed, say: what is there is undefined
 //
 // Lifetime: borrows the plan.
-//
 // Thread-safety: one thread at a time.
-//
 // Errors: those of CheckPreprocess; of a sample those of PreprocessOnHost and ProgramRunner.
 #ifndef SHARDPACK_CUDA_LOADING_CPU_AUGMENT_H_
 #define SHARDPACK_CUDA_LOADING_CPU_AUGMENT_H_

@@ -220,7 +220,7 @@ absl::Status DecodeOnDevice::Settle(DeviceBuffer& buffer, std::vector<BadSample>
   Substitutes copies = std::move(substitutes_.front());
   substitutes_.pop_front();
   // What is decoded again comes after the launch that has read the old pixels and has then filled
-  // their place for the next batch. Its event is recorded anew below.
+  // their place for the next batch. Its event is recorded again below.
   RETURN_IF_ERROR(device().StreamWait(copy_stream_, buffer.ready));
   ASSIGN_OR_RETURN(const std::vector<size_t> again, decoder_->Check(copy_stream_, why_bad_));
   if (again.empty()) return absl::OkStatus();

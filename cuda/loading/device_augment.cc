@@ -18,7 +18,7 @@ using O = OperationKind;
 
 constexpr size_t kMaxRounds = 8;
 
-bool IsOfPixels(OperationKind kind) {  // that is no table
+bool IsOfPixels(OperationKind kind) {  // that is not a table
   return kind == O::kSaturation || kind == O::kHue || kind == O::kGrayscale || kind == O::kErase;
 }
 bool IsStep(OperationKind kind) { return IsFixedTable(kind) || IsOfPixels(kind); }

@@ -12,11 +12,8 @@
 // elastic, AugMix, OpenCV's, and functions of users.
 //
 // Lifetime: borrows nothing.
-//
 // Thread-safety: one thread at a time.
-//
 // Errors: Internal for a program that is not of such a plan.
-//
 // Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_AUGMENT_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_AUGMENT_H_

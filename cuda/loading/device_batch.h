@@ -12,12 +12,9 @@
 // until then. After Release neither the tensors nor info() may be used any more.
 //
 // Lifetime: move-only; may outlive the loader, not the device.
-//
 // Thread-safety: one thread at a time.
-//
 // Errors: FailedPrecondition after Release, in a forked child, and from WaitOn for a stream that
 // captures a graph; Unavailable on a lost device; those of the calls.
-//
 // Units: bytes; shapes in elements, rows without gaps.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_BATCH_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_BATCH_H_

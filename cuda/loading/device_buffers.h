@@ -11,11 +11,8 @@
 //
 // Lifetime: shared by a loader and its batches; the device outlives it. The destructor waits for
 // the last uses for `patience` at most, then leaves the memory to the end of the process.
-//
 // Thread-safety: any thread.
-//
 // Errors: those of the calls; ResourceExhausted with the sizes.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_BUFFERS_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_BUFFERS_H_

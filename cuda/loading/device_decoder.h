@@ -4,7 +4,7 @@
 //   auto decoder = DeviceDecoder::Create(device, decode, &stop);
 //   absl::Status status = (*decoder)->Prepare(batch, 0, why);     // room for it
 //   status = (*decoder)->Decode(stream, samples, why);
-//   ...                                     // enqueued behind it: what reads samples[i].pixels
+//   ...                                     // enqueued after it: what reads samples[i].pixels
 //   status = (*decoder)->Done(stream);      // of what reads them
 //   if ((*decoder)->has_to_check()) again = (*decoder)->Check(stream, why);
 //
@@ -17,12 +17,9 @@
 // is filled with kUnpainted before, and Check decodes again on the CPU what they skipped.
 //
 // Lifetime: the device outlives it; the batch lives until the stream has run.
-//
 // Thread-safety: one thread at a time, one that entered the device, always with the same streams.
-//
 // Errors: those of an image in `why`, its sample without pixels; ResourceExhausted from Prepare,
 // which may be called again; all others are the device's, or Cancelled by `stop`.
-//
 // Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_DECODER_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_DECODER_H_

@@ -20,17 +20,14 @@
 //
 // Lifetime: the device, and the Loader's HostMemory, outlive it and its batches; batches may
 // outlive it. The destructor stops it.
-//
 // Thread-safety: one caller of Next and NextInto at a time; Stop, cursor, stats from any thread.
 // Not across fork: in the child Next is FailedPrecondition.
-//
 // Errors: of Open, Unimplemented for a Loader of several views, mixed samples, masks or other
 // decoded fields, and InvalidArgument for the cursor of a run with another `decode->augment`; those
 // of Loader::Next; ResourceExhausted (less memory has been tried); Unavailable for a lost device:
 // at once, for every caller, for good, with the first cause; DeadlineExceeded when no buffer came
 // back within `patience`, naming the batches that hold them (a later call may succeed); Cancelled
 // after Stop.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_DEVICE_LOADER_H_
 #define SHARDPACK_CUDA_LOADING_DEVICE_LOADER_H_

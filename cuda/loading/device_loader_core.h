@@ -3,7 +3,7 @@
 //
 //   auto core = std::make_unique<DeviceLoader::Core>(std::move(loader), options, device);
 //   absl::Status opened = core->Open(nullptr);
-//   absl::StatusOr<std::optional<DeviceBatch>> batch = core->Next(nullptr);
+//   absl::StatusOr<std::optional<DeviceBatch>> batch = core->Next(nullptr, ask_at);
 //
 // Lifetime: borrows the device; its destructor stops and joins the thread.
 // Thread-safety, Errors, Units: those of DeviceLoader (cuda/loading/device_loader.h).

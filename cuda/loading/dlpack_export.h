@@ -9,10 +9,8 @@
 //
 // Lifetime: an export shares the owner until its consumer calls its deleter, once; the last share
 // of a DeviceBatch releases it, on the stream of its last WaitOn.
-//
 // Thread-safety: exports from any thread; deleters from any thread, but not while another one uses
 // the batch.
-//
 // Units: elements; strides are in elements too.
 #ifndef SHARDPACK_CUDA_LOADING_DLPACK_EXPORT_H_
 #define SHARDPACK_CUDA_LOADING_DLPACK_EXPORT_H_

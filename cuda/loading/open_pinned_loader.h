@@ -8,11 +8,8 @@
 // step down.
 //
 // Lifetime: as Loader::Open.
-//
 // Thread-safety: as Loader::Open; nothing else uses the memory meanwhile.
-//
 // Errors: those of Loader::Open; the first one's if all tries fail for lack of memory.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_OPEN_PINNED_LOADER_H_
 #define SHARDPACK_CUDA_LOADING_OPEN_PINNED_LOADER_H_

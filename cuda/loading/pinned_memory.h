@@ -13,12 +13,9 @@
 //
 // Lifetime: outlives every loader and batch that uses it; the device outlives it. Memory that is
 // still allocated at its end, and all of it on a lost device, is left to the end of the process.
-//
 // Thread-safety: any thread.
-//
 // Errors: ResourceExhausted beyond the budget or without memory, with the first cause;
 // FailedPrecondition in a forked child.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_PINNED_MEMORY_H_
 #define SHARDPACK_CUDA_LOADING_PINNED_MEMORY_H_

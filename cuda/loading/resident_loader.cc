@@ -317,7 +317,7 @@ void ResidentLoader::Core::FillInfo(const ResidentStep& step, BatchInfo& info) c
   }
 }
 
-// One launch and one event, behind the last use of the buffer.
+// One launch and one event, after the last use of the buffer.
 absl::Status ResidentLoader::Core::Enqueue(DeviceBuffer& buffer) {
   ASSIGN_OR_RETURN(const ResidentStep step, steps_->At(epoch_, step_, *work_stream_));
   FillInfo(step, buffer.info);

@@ -20,14 +20,11 @@
 // Lifetime: as DeviceLoader. Launches of EnqueueStep have run before it is destroyed; for copies of
 // NextStep it waits for 5 s at most (`patience` if that is less), then leaves its memory to the end
 // of the process.
-//
 // Thread-safety: one thread at a time. Not across fork.
-//
 // Errors: FailedPrecondition where Next and NextStep are mixed, InvalidArgument for another stream
 // or a target of the wrong size; of Open, ResourceExhausted with both sizes if the images do not
 // fit, those of the Loader (a bad sample ends it), and InvalidArgument; of Next, those of
 // DeviceLoader.
-//
 // Units: bytes, pixels.
 #ifndef SHARDPACK_CUDA_LOADING_RESIDENT_LOADER_H_
 #define SHARDPACK_CUDA_LOADING_RESIDENT_LOADER_H_

@@ -15,11 +15,8 @@
 // Lifetime: device, memory and labels outlive it. WaitUntilIdle comes before the destructor, or
 // Leave instead of it; launches that take its steps have run before. On the host a step is valid
 // until At is called again; on the device, for what was enqueued before that.
-//
 // Thread-safety: one thread at a time; its own thread calls `sample`.
-//
 // Errors: those of the memory and the device.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_RESIDENT_ORDER_H_
 #define SHARDPACK_CUDA_LOADING_RESIDENT_ORDER_H_

@@ -9,11 +9,8 @@
 // kUnpainted there was skipped, or is of that colour (JpegDecoder::DecodeSkipped tells).
 //
 // Lifetime: the device outlives it; images are kept until Find.
-//
 // Thread-safety: one thread at a time.
-//
 // Errors: those of the device; Cancelled when stopped.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_SKIPPED_IMAGES_H_
 #define SHARDPACK_CUDA_LOADING_SKIPPED_IMAGES_H_

@@ -7,7 +7,6 @@
 //   std::byte* const payload = layout.Payload(uploader->staging());
 //
 // Thread-safety: a value.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_STAGING_LAYOUT_H_
 #define SHARDPACK_CUDA_LOADING_STAGING_LAYOUT_H_

@@ -11,12 +11,9 @@
 //
 // Lifetime: the device and the memory outlive it. The destructor waits for the device for
 // `patience` at most; what is still being read then is never given back.
-//
 // Thread-safety: one thread at a time.
-//
 // Errors: those of the calls; after one, what was enqueued keeps its memory until the stream is
 // idle.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_LOADING_UPLOADER_H_
 #define SHARDPACK_CUDA_LOADING_UPLOADER_H_

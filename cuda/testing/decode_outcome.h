@@ -5,7 +5,6 @@
 //   ExpectEqual(got.batches, RunEpochs(HostDevice::Get(), data, Decoding(data, nullptr)).batches);
 //
 // Lifetime: values.
-//
 // Errors: those of the loader, in the outcome.
 #ifndef SHARDPACK_CUDA_TESTING_DECODE_OUTCOME_H_
 #define SHARDPACK_CUDA_TESTING_DECODE_OUTCOME_H_

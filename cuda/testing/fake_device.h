@@ -22,11 +22,8 @@
 // reaches it, unless the child was not to have that memory (MADV_DONTFORK).
 //
 // Lifetime: outlives everything that uses it; the destructor runs what is enqueued and joins.
-//
 // Thread-safety: any thread.
-//
 // Errors: those of CUDA, with its numbers.
-//
 // Units: bytes, microseconds.
 #ifndef SHARDPACK_CUDA_TESTING_FAKE_DEVICE_H_
 #define SHARDPACK_CUDA_TESTING_FAKE_DEVICE_H_
@@ -186,7 +183,7 @@ class FakeDevice final : public Device {
                InBlock(launch.pixel_tables + step.table, sizeof(PixelTable));
       }
       if (good) continue;
-      misuses_.push_back("a launch with a program whose tables are no device memory");
+      misuses_.push_back("a launch with a program whose tables are not device memory");
       return false;
     }
     return true;

@@ -12,11 +12,8 @@
 // was given. One fake at a time.
 //
 // Lifetime: outlives what uses it.
-//
 // Thread-safety: any thread with a FakeDevice, else one.
-//
 // Errors: as told by FailAt.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_TESTING_FAKE_NVJPEG_H_
 #define SHARDPACK_CUDA_TESTING_FAKE_NVJPEG_H_

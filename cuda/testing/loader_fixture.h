@@ -6,9 +6,7 @@
 //   std::vector<HostCopy> expected = data.Expected(options);    // by the Loader alone
 //
 // Lifetime: removes its folder.
-//
 // Thread-safety: const calls from any thread.
-//
 // Errors: aborts.
 #ifndef SHARDPACK_CUDA_TESTING_LOADER_FIXTURE_H_
 #define SHARDPACK_CUDA_TESTING_LOADER_FIXTURE_H_

@@ -5,9 +5,7 @@
 //   std::vector<uint8_t> out = OnHost(batch, 224, 224, ResizeFilter::kLanczos, {});
 //
 // Lifetime: values; samples borrow from their batch.
-//
 // Errors: a launch that is refused fails the test.
-//
 // Units: pixels.
 #ifndef SHARDPACK_CUDA_TESTING_PREPROCESS_TESTING_H_
 #define SHARDPACK_CUDA_TESTING_PREPROCESS_TESTING_H_

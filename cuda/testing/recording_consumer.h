@@ -6,11 +6,8 @@
 //   std::vector<DeviceCopy> got = consumer.Finish();
 //
 // Lifetime: the device outlives it.
-//
 // Thread-safety: one thread at a time.
-//
 // Errors: test failures.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_TESTING_RECORDING_CONSUMER_H_
 #define SHARDPACK_CUDA_TESTING_RECORDING_CONSUMER_H_

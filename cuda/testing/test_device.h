@@ -7,11 +7,8 @@
 // Two targets implement it, :test_device and :test_gpu, so that the same sources are tests of both.
 //
 // Lifetime: as FakeDevice.
-//
 // Thread-safety: any thread.
-//
 // Errors: aborts.
-//
 // Units: bytes.
 #ifndef SHARDPACK_CUDA_TESTING_TEST_DEVICE_H_
 #define SHARDPACK_CUDA_TESTING_TEST_DEVICE_H_

@@ -79,7 +79,7 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kImageWarning, "image-warning", kWarning, "the codec warns of the file; its pixels are whole", "write the source file again, if other readers complain"},
     {FindingId::kImageFacts, "image-facts", kError, "the index describes another image", kRepair, kRestore},
     {FindingId::kImagePixelLimit, "image-pixel-limit", kError, "the image has more pixels than are decoded", "leave it out, or pack a smaller version of it"},
-    {FindingId::kImageAncillaryLimit, "image-ancillary-limit", kWarning, "the file carries much beside its pixels (text, profiles, previews); some readers refuse it", "strip what is not needed from the source file"},
+    {FindingId::kImageAncillaryLimit, "image-ancillary-limit", kWarning, "the file contains much besides its pixels (text, profiles, previews); some readers refuse it", "strip what is not needed from the source file"},
     {FindingId::kImageScanLimit, "image-scan-limit", kError, "the JPEG has more scans than are decoded", "leave it out, or pack a re-encoded version of it"},
     {FindingId::kImageFileLimit, "image-file-limit", kError, "the image file is larger than is decoded", "leave it out, or pack a smaller version of it"},
     {FindingId::kTarChecksum, "tar-checksum", kError, "a tar header's checksum is wrong", kRepair, kRestore},

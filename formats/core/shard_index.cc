@@ -177,7 +177,7 @@ absl::Status ShardIndex::Parse(uint64_t shard_bytes, const std::optional<Digest>
   return absl::OkStatus();
 }
 
-// Column by column, without a branch: whoever opens a dataset waits for it.
+// Column by column, without a branch: opening a dataset waits for it.
 bool ShardIndex::RowsFit(uint64_t keys_bytes, uint64_t paths_bytes) const {
   const auto extents_fit = [this](uint64_t offsets, uint64_t lengths, bool may_be_absent) {
     bool misfit = false;

@@ -4,7 +4,6 @@
 //   Sha256Stream stream;  stream.Update(block);  std::string hex = stream.FinishHex();
 //
 // Thread-safety: a stream has one caller at a time.
-// Errors: none.
 // Units: bytes in, lower-case hex out.
 #ifndef SHARDPACK_FORMATS_IO_CRYPTO_HASH_H_
 #define SHARDPACK_FORMATS_IO_CRYPTO_HASH_H_

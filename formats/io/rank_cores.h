@@ -10,7 +10,7 @@
 // known.
 //
 // Thread-safety: any thread, as long as nobody changes the environment.
-// Errors: none; what cannot be read, and variables that are no numbers, count as not there.
+// Errors: none; what cannot be read, and variables that are not numbers, count as missing.
 #ifndef SHARDPACK_FORMATS_IO_RANK_CORES_H_
 #define SHARDPACK_FORMATS_IO_RANK_CORES_H_
 

@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   NpyHeader header;
   if (ParseNpyHeader(AsBytes(bytes), &header).empty()) {
-    testing::Require(header.data_offset <= size, "data begins behind the end");
+    testing::Require(header.data_offset <= size, "data begins after the end");
   }
   const File& file = testing::MemoryFile(bytes);
   SequentialReader in(file, bytes.size());

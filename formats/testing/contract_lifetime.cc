@@ -154,10 +154,10 @@ absl::Status CheckWritersAtOnce(const FormatCase& c, const std::string& scratch)
     }
   }
   for (OpenShard& shard : shards) status.Update(shard.Finish());
-  if (!status.ok()) return Broken("in turns: ", status.ToString());
+  if (!status.ok()) return Broken("alternately: ", status.ToString());
   for (uint64_t w = 0; w < kWriters; ++w) {
     absl::StatusOr<std::string> bytes = shards[w].Publish();
-    if (!bytes.ok()) return Broken("in turns: ", bytes.status().ToString());
+    if (!bytes.ok()) return Broken("alternately: ", bytes.status().ToString());
     if (*bytes != expected[w]) return Broken("writers that take turns change each other's bytes");
   }
   // Concurrently.

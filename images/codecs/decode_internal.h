@@ -1,6 +1,6 @@
 // The codecs of ImageDecoder, one function per format; internal to images/codecs/decode*.cc.
 //
-//   absl::Status status = DecodePng(file, request, &buffer, &image);
+//   absl::Status status = DecodeJpeg(file, request, &buffer, &image);
 //
 // Lifetime: the image borrows from the buffer.
 // Errors: as decode.h.

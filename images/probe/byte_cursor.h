@@ -8,7 +8,6 @@
 // Thread-safety: as any plain value.
 // Errors: the first read or skip past the end clears ok() permanently, does not move, and yields 0,
 // as do all later ones. So check once, after a group of reads.
-//
 // Units: offsets and sizes are bytes, from the start of the span.
 #ifndef SHARDPACK_IMAGES_PROBE_BYTE_CURSOR_H_
 #define SHARDPACK_IMAGES_PROBE_BYTE_CURSOR_H_

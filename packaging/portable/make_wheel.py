@@ -24,7 +24,7 @@ METADATA = """\
 Metadata-Version: 2.4
 Name: {name}
 Version: {version}
-Summary: Packs small image files into LMDB, HDF5, TFRecord or WebDataset shards, proves them whole, and streams them to the GPU
+Summary: Packs small image files into LMDB, HDF5, TFRecord or WebDataset shards, verifies them, and streams them to the GPU
 License: Apache-2.0; those of the libraries inside are in the folder licenses
 {licenses}
 Classifier: License :: OSI Approved :: Apache Software License

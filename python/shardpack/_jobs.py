@@ -251,7 +251,7 @@ def _run(verb: str, paths: list[bytes], out: Any, progress: Shown, flags: dict[s
 
 
 def pack(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
-  """Packs a folder, list, archive or dataset into shards, proves and publishes them, as `pack SRC -o OUT`.
+  """Packs a folder, list, archive or dataset into shards, verifies and publishes them, as `pack SRC -o OUT`.
 
   `src` is a path; `flags` are those of `pack build` (docs/cli.md) as keywords: `split={"train": 0.9, "val": 0.1}`, `shuffle=False`,
   `size=(64, 64)`, `exclude=["*.tmp"]`. `progress=True` shows a bar, a function is called with each Progress, in this thread and at

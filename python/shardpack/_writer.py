@@ -392,7 +392,7 @@ class Writer:
       self._raise_refused()
 
   def finish(self, progress: Shown = None) -> Report:
-    """Packs, proves and publishes what all workers wrote; the end of a `with` block does it for a Writer without others. Nothing
+    """Packs, verifies and publishes what all workers wrote; the end of a `with` block does it for a Writer without others. Nothing
     can be added afterwards. StateError if another worker has not ended, or has never been. If it fails, or is interrupted, the
     samples are kept: `shardpack.finish(path)`, or another Writer, goes on."""
     self.flush()
@@ -518,7 +518,7 @@ class Writer:
 
 
 def finish(out: Path, *, progress: Shown = None, workers: int | None = None, unfinished: str = "refuse", **flags: Any) -> Report:
-  """Packs, proves and publishes what the Writers of several processes wrote for `out`, once, when all of them have ended: with the
+  """Packs, verifies and publishes what the Writers of several processes wrote for `out`, once, when all of them have ended: with the
   arguments that these were given. Others can be added, such as `jobs=8`.
 
   StateError names the workers that have not ended (their block was left by an exception, they were killed, or are still open):

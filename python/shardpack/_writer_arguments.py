@@ -111,6 +111,6 @@ def is_number(label_given: object, text: bytes) -> bool | None:
 
 
 def mixed_kinds(number: bytes, name: bytes, where: str) -> OptionError:
-  """Beside a name numbers would be names too, and numbered anew."""
+  """Next to a name, numbers would be names too, and be renumbered."""
   return OptionError(f"label must be a number in all samples or a name in all: {decoded(name)!r} is a name and {decoded(number)} a number, "
                      f"which would be a name too, and numbered in the order of their names{where}")

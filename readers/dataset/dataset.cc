@@ -262,7 +262,7 @@ absl::Status Dataset::State::CheckNotReplaced() const {
                            each.st_mtim.tv_nsec);
   };
   if (there && facts_of(now) == facts_of(manifest_file)) return absl::OkStatus();
-  // A repair writes the same manifest anew.
+  // A repair writes the same manifest again.
   if (there) {
     const absl::StatusOr<Manifest> read = Manifest::Read(root);
     if (read.ok() ? read->Identity() == manifest.Identity() : !absl::IsNotFound(read.status()))
@@ -308,7 +308,8 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
     row.xxh3_128 = shard.digest;
     state->manifest.shards.push_back(row);
     state->AddLeftOut(shard.left_out);
-    // Who takes classes from these texts misses no label, and `pack convert` tells of both.
+    // A caller that takes classes from these texts misses no label, and `pack convert` tells of
+    // both.
     std::erase_if(shard.warnings, [](const ShardWarning& warning) {
       return warning.kind == SpecOf(FindingId::kWdsLabelNotInteger).name;
     });

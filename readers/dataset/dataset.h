@@ -132,7 +132,7 @@ class Dataset {
   // number of the others at the end. Parts of a dataset have those of the whole.
   std::span<const std::string> warnings() const;
   // Samples that foreign shards hold in part: the last one of an archive that was cut off. They
-  // have no id. Shards with an index have none: whoever made the index was warned.
+  // have no id. Shards with an index have none: the program that made the index warned.
   std::span<const LostSample> lost_samples() const;
   // nullptr for foreign shards, joined datasets and selections.
   const Manifest* manifest() const;

@@ -86,8 +86,8 @@ absl::Status Loader::Core::CheckProcess() const {
       "the loader was opened in another process: threads do not survive a fork; open it after");
 }
 
-// An exception (for want of memory, or of an index that changed in place) ends the loader, not the
-// process.
+// An exception (for lack of memory, or from an index that changed in place) ends the loader, not
+// the process.
 void Loader::Core::RunThread(void (Core::*work)()) {
   absl::Status thrown;
   try {
@@ -377,7 +377,7 @@ absl::Status Loader::Core::Substitute(Pending& batch, uint32_t slot, const absl:
   return Reworded(
       why,
       absl::StrCat("none of the ", tries,
-                   " samples behind a bad one can be read; it was: ", std::string(why.message())),
+                   " samples after a bad one can be read; it was: ", std::string(why.message())),
       absl::StatusCode::kDataLoss);
 }
 

@@ -2,7 +2,7 @@
 //
 //   auto core = std::make_unique<Loader::Core>(order, rank, options, fetcher, identity, nullptr);
 //   absl::Status started = core->Start(cursor);
-//   absl::StatusOr<std::optional<HostBatch>> batch = core->Next();
+//   absl::StatusOr<std::optional<HostBatch>> batch = core->Next(nullptr);
 //
 // Any idle CPU thread plans the next batch, one batch at a time. CPU threads read its pieces as
 // long as that does not block; otherwise I/O threads do. Then it is decoded if requested. The
@@ -46,7 +46,7 @@ inline uint64_t NsSince(std::chrono::steady_clock::time_point start) {
           .count());
 }
 
-// Room for pixels, masks or label maps of a batch, one behind the other in a slab.
+// Room for pixels, masks or label maps of a batch, one after the other in a slab.
 inline size_t AlignedPixels(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Updated by many threads.
@@ -79,7 +79,7 @@ struct Loader::Decoding {
   size_t field = 0;                        // the index of the image field
   std::vector<size_t> masks;               // the same of each field of masks
   size_t pixel_bytes = 0, mask_bytes = 0;  // of a slab: all pixels, the masks of one field
-  std::vector<More> fields;                // behind the masks
+  std::vector<More> fields;                // after the masks
   const FieldDecoder* objects = nullptr;   // the one among them that has objects
 };
 

@@ -1,7 +1,7 @@
 // CheckFolder: compares the files in a dataset's folder, and shards indexed in place elsewhere,
 // with its manifest, by name and size.
 //
-//   FolderCheck check = CheckFolder("OUT", manifest, findings);
+//   FolderCheck check = CheckFolder("OUT", manifest, format, findings);
 //   if (check.present.contains("train-000000.tar")) ...
 //
 // Thread-safety: one caller per sink.

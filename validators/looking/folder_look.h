@@ -1,4 +1,4 @@
-// FolderLook: samples whose source path speaks against their class: below the folder of another
+// FolderLook: samples whose source path contradicts their class: below the folder of another
 // class, or deeper than the other samples of theirs.
 //
 //   const FolderLook look(dataset.classes());
@@ -10,7 +10,6 @@
 //
 // Lifetime: borrows the names of the classes.
 // Thread-safety: const, any thread.
-// Errors: none.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_FOLDER_LOOK_H_
 #define SHARDPACK_VALIDATORS_LOOKING_FOLDER_LOOK_H_
 

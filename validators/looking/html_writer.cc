@@ -10,8 +10,8 @@
 namespace shardpack {
 namespace {
 
-// Code points that are no characters, which HTML does not allow: U+FDD0 to U+FDEF, and the last two
-// of each plane.
+// Code points that are not characters, which HTML does not allow: U+FDD0 to U+FDEF, and the last
+// two of each plane.
 bool IsNoCharacter(std::string_view sequence) {
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(sequence[at]); };
   if (sequence.size() == 3 && byte(0) == 0xEF && byte(1) == 0xB7)

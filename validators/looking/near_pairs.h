@@ -1,6 +1,7 @@
 // FindNearPairs: all pairs of 64-bit hashes that differ in at most a few bits.
 //
-//   FindNearPairs(hashes, 6, [&](const NearPair& pair) { groups.Join(pair.first, pair.second); });
+//   FindNearPairs(hashes, 6, stop,
+//                 [&](const NearPair& pair) { groups.Join(pair.first, pair.second); });
 //
 // The bits are divided into four bands. Of two hashes that differ in few bits at least one band
 // differs in a quarter of them or less (Norouzi, Punjani, Fleet, "Fast search in Hamming space with

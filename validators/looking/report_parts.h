@@ -8,9 +8,7 @@
 //   CloseTable(page);
 //   CloseSection(page);
 //
-// Lifetime: keep nothing.
 // Thread-safety: pure, besides the writer.
-// Errors: none.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_REPORT_PARTS_H_
 #define SHARDPACK_VALIDATORS_LOOKING_REPORT_PARTS_H_
 

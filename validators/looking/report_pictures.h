@@ -2,7 +2,6 @@
 //
 //   WriteSheet(page, sheet, mean, classes);
 //
-// Lifetime: keep nothing.
 // Thread-safety: pure, besides the writer; copies are read and decoded on all cores.
 // Errors: none; a section without content is left out.
 // Units: bytes of the page.

@@ -3,7 +3,6 @@
 //
 //   WriteClasses(page, stats);
 //
-// Lifetime: keep nothing.
 // Thread-safety: pure, besides the writer.
 // Errors: none; a section without content is left out.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_REPORT_SECTIONS_H_

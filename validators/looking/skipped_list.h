@@ -37,7 +37,7 @@ struct SkippedList {
 // Empty if the dataset has no such file.
 absl::StatusOr<SkippedList> ReadSkippedList(const std::string& dataset, const Manifest& manifest);
 
-// The text of the file; a line that is none of ours counts with the reason "unknown".
+// The text of the file; any other line counts with the reason "unknown".
 SkippedList ParseSkippedList(std::string_view text);
 
 }  // namespace shardpack

@@ -1,11 +1,10 @@
-// StatsNote: something about a dataset that is rarely meant: a class without samples, an image in
-// two splits.
+// StatsNote: something about a dataset that is rarely intended: a class without samples, an image
+// in two splits.
 //
 //   for (const StatsNote& note : stats.notes) std::cout << NoteText(note, EscapeForTerminal) << '\n';
 //
 // Lifetime: owns its names.
 // Thread-safety: plain values; NoteText is pure.
-// Errors: none.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_STATS_NOTES_H_
 #define SHARDPACK_VALIDATORS_LOOKING_STATS_NOTES_H_
 

@@ -6,7 +6,6 @@
 // Colours come from the page's style sheet (classes "bar", "axis"); no meaning is in a colour
 // alone.
 //
-// Lifetime: keeps nothing.
 // Thread-safety: pure, besides the writer.
 // Errors: none; without values a sentence says so.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_SVG_CHARTS_H_

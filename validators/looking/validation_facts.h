@@ -5,7 +5,7 @@
 //
 // Lifetime: owns its text.
 // Thread-safety: pure.
-// Errors: InvalidArgument for text that is no such result.
+// Errors: InvalidArgument for text that is not such a result.
 #ifndef SHARDPACK_VALIDATORS_LOOKING_VALIDATION_FACTS_H_
 #define SHARDPACK_VALIDATORS_LOOKING_VALIDATION_FACTS_H_
 

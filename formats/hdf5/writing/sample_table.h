@@ -4,7 +4,7 @@
 //   SampleTable table(spec);
 //   absl::Status fits = table.Check(sample);               // then write its fields, and
 //   table.Add(sample);
-//   absl::Status written = table.Write(output);            // /labels, /keys, attributes
+//   absl::Status written = table.Write(output, layout);    // /labels, /keys, attributes
 //
 // Lifetime: borrows the spec, and samples during each call.
 // Thread-safety: one caller at a time.

@@ -1,7 +1,7 @@
 // The on-disk pages of an LMDB file: parses meta pages, tree pages and their nodes, with bounds
 // checks.
 //
-//   LmdbMeta meta;  const char* problem = ParseMeta(first_bytes, meta);      // nullptr: sound
+//   LmdbMeta meta;  const char* problem = ParseMeta(first_bytes, 0, meta);   // nullptr: sound
 //   std::vector<LmdbNode> nodes;
 //   problem = ParseTreePage(page, 7, nodes);  for (const LmdbNode& node : nodes) ... node.key
 //

@@ -64,7 +64,7 @@ def raw(folder):
 
 
 def folder2lmdb(folder):
-  """25 pairs (bytes, int) with protocols 3 to 5 in turns, as folder2lmdb.py writes them."""
+  """25 pairs (bytes, int) with protocols 3 to 5 alternating, as folder2lmdb.py writes them."""
   env = open_new(folder, "pickle.mdb")
   put(env, ((b"%d" % i, pickle.dumps((image(i), i * 100), protocol=3 + i % 3)) for i in range(25)))
   put(env, [(b"__keys__", pickle.dumps([b"%d" % i for i in range(25)])),
