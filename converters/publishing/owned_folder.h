@@ -1,5 +1,4 @@
-// OwnedFolder: a folder whose files pack has made, and the only class that removes and renames
-// them.
+// OwnedFolder: a folder whose files pack has made, and the class that replaces and removes them.
 //
 //   absl::StatusOr<OwnedFolder> out = OwnedFolder::Open("OUT");
 //   absl::Status removed = out->RemoveFile("train-000000.tar");   // OK when it is not there
