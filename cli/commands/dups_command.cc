@@ -241,21 +241,39 @@ void WarnUnread(const UnreadSamples& unread, const char* what, Terminal& termina
   terminal.Warn(text);
 }
 
+// What is wrong with the flags and with the place of the list.
+absl::Status CheckDupsLine(const CommandLine& line) {
+  const LookFlags& flags = line.look();
+  if (!flags.near && line.Given("distance"))
+    return absl::InvalidArgumentError("--distance is for --near");
+  if (!flags.write_list.empty()) {
+    RETURN_IF_ERROR(CheckResultFile("--write-list", flags.write_list, line.arguments, kKeyList));
+    RETURN_IF_ERROR(CheckFolderOf("--write-list", flags.write_list));
+  }
+  return CheckDiffer(line.arguments);
+}
+
+// Writes the keys that packing again should leave out.
+absl::Status WriteKeyList(const std::string& file, const CopiesReport& report, const Inputs& inputs,
+                          Terminal& terminal) {
+  // A key may be there again in what could not be looked at.
+  if (!inputs.damage.not_looked_at.empty()) {
+    return absl::DataLossError(
+        "no list is written of a dataset some of whose indexes cannot be read; repair it first");
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> keys, KeysToLeaveOut(report));
+  const std::string identity = IdentityText(inputs.datasets[0].identity());
+  RETURN_IF_ERROR(WriteResultFile(file, KeyListText(identity, keys)));
+  terminal.Say(
+      StrCat("wrote ", Counted(keys.size(), "key", "keys"), " to ", EscapeForTerminal(file)));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
   const LookFlags& flags = line.look();
-  if (!flags.near && line.Given("distance")) {
-    return Fail(absl::InvalidArgumentError("--distance is for --near"), terminal);
-  }
-  if (!flags.write_list.empty()) {
-    absl::Status place =
-        CheckResultFile("--write-list", flags.write_list, line.arguments, kKeyList);
-    if (place.ok()) place = CheckFolderOf("--write-list", flags.write_list);
-    if (!place.ok()) return Fail(place, terminal);
-  }
-  if (const absl::Status differ = CheckDiffer(line.arguments); !differ.ok())
-    return Fail(differ, terminal);
+  if (const absl::Status fits = CheckDupsLine(line); !fits.ok()) return Fail(fits, terminal);
   const absl::StatusOr<Inputs> inputs = Open(line.arguments, terminal);
   if (!inputs.ok()) return Fail(inputs.status(), terminal);
   WarnClasses(*inputs, terminal);
@@ -291,23 +309,8 @@ ExitCode RunDups(const CommandLine& line, Terminal& terminal) {
                   : flags.check && report->found() ? ExitCode::kFound
                                                    : ExitCode::kDone;
   absl::Status written;
-  if (!flags.write_list.empty()) {
-    // A key may be there again in what could not be looked at.
-    const absl::StatusOr<std::vector<std::string>> keys =
-        inputs->damage.not_looked_at.empty()
-            ? KeysToLeaveOut(*report)
-            : absl::DataLossError(
-                  "no list is written of a dataset some of whose indexes cannot be "
-                  "read; repair it first");
-    written = keys.status();
-    if (keys.ok()) {
-      const std::string identity = IdentityText(inputs->datasets[0].identity());
-      written = WriteResultFile(flags.write_list, KeyListText(identity, *keys));
-    }
-    if (written.ok())
-      terminal.Say(StrCat("wrote ", Counted(keys->size(), "key", "keys"), " to ",
-                          EscapeForTerminal(flags.write_list)));
-  }
+  if (!flags.write_list.empty())
+    written = WriteKeyList(flags.write_list, *report, *inputs, terminal);
   Results results;
   if (line.json) {
     written.Update(WriteJson(*report, [&](std::string_view text) { results.Write(text); }));

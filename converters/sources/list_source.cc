@@ -26,6 +26,7 @@
 #include "converters/sources/listed_files.h"
 #include "formats/io/file.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
@@ -216,6 +217,46 @@ bool EndsLinesWithReturns(std::string_view text) {
          text.find('\0') == std::string_view::npos;
 }
 
+// The text of the list, whose lines end as those of today.
+absl::StatusOr<std::string> ReadLines(const std::string& list, const std::string& file_name) {
+  ASSIGN_OR_RETURN(std::string text, ReadList(list));
+  if (!EndsLinesWithReturns(text)) return text;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the list ", EscapeForTerminal(file_name),
+                   " ends its lines with carriage returns alone, and so has one line; write it "
+                   "with line feeds, as `tr '\\r' '\\n'` does"));
+}
+
+void WarnAboutColumns(const Rows& rows, const std::string& file_name, Listing& listing) {
+  if (!rows.trimmed.empty()) {
+    listing.warnings.push_back(absl::StrCat(
+        "names of columns of ", EscapeForTerminal(file_name), " have blanks around them: \"",
+        EscapeForTerminal(absl::StrJoin(rows.trimmed, "\", \"")),
+        "\"; they are taken without these, and so are the cells of such columns"));
+  }
+  if (const std::string column = rows.columns.SplitColumn(); !column.empty()) {
+    listing.warnings.push_back(absl::StrCat(
+        "the column ", EscapeForTerminal(column), " of ", EscapeForTerminal(file_name),
+        " reads like splits, and is not taken as such: all its samples are packed alike. To keep "
+        "the splits, write a list for each and pack each by itself, with the same --classes FILE: "
+        "else each list numbers the classes that it has"));
+  }
+}
+
+// Classes by the folders in which the listed files are.
+absl::Status LabelByFolder(const FolderSourceOptions& options, int root,
+                           const std::string& file_name, Listing& listing) {
+  LabelOptions labels = LabelOptionsOf(options);
+  labels.parts.clear();  // everything in a list is an image
+  RETURN_IF_ERROR(AssignFolders(options, labels, {}, SourceKind::kList, listing));
+  if (options.classes.empty() && options.class_order == ClassOrder::kLexical) {
+    const int component =
+        listing.split_by_folder ? std::max(labels.component, 1) : labels.component;
+    WarnAboutOtherClasses(file_name, root, component, listing);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 ListSource::ListSource(ListSourceOptions options, FolderSourceOptions folder, IoPool& pool)
@@ -237,21 +278,13 @@ absl::StatusOr<Listing> ListSource::List() {
   const std::string root_path =
       DescriptorPath(root.get()).value_or(real != nullptr ? real.get() : root_);
   const std::string file_name = options_.list == "-" ? "standard input" : options_.list;
-  absl::StatusOr<std::string> text = ReadList(options_.list);
-  if (!text.ok()) return text.status();
-  if (EndsLinesWithReturns(*text)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the list ", EscapeForTerminal(file_name),
-                     " ends its lines with carriage returns alone, and so has one line; write it "
-                     "with line feeds, as `tr '\\r' '\\n'` does"));
-  }
+  ASSIGN_OR_RETURN(std::string text, ReadLines(options_.list, file_name));
   const bool wants_labels = options_.labels == Labels::kAuto || options_.labels == Labels::kColumn;
   Rows rows(root_path, file_name, wants_labels, options_.format);
-  absl::Status status = ParseList(*text, options_.format, file_name,
-                                  [&](const ListRow& row) { return rows.Add(row); });
-  if (status.ok()) status = rows.CheckUnique();
-  if (!status.ok()) return status;
-  *text = std::string();
+  RETURN_IF_ERROR(ParseList(text, options_.format, file_name,
+                            [&](const ListRow& row) { return rows.Add(row); }));
+  RETURN_IF_ERROR(rows.CheckUnique());
+  text = std::string();
   Listing& listing = rows.listing;
   const uint64_t count = listing.name_ends.size();
   if (count == 0) {
@@ -261,27 +294,13 @@ absl::StatusOr<Listing> ListSource::List() {
 
   if (std::string columns = rows.columns.Describe(options_.format, wants_labels); !columns.empty())
     listing.notes.push_back(std::move(columns));
-  status = LookAtFiles(root.get(), folder_options_, pool_, listing, listed_);
-  if (status.ok()) status = CheckFound(root.get(), file_name, listing);
-  if (status.ok()) status = rows.CheckHeader();
-  if (!status.ok()) return status;
-  if (!rows.trimmed.empty()) {
-    listing.warnings.push_back(absl::StrCat(
-        "names of columns of ", EscapeForTerminal(file_name), " have blanks around them: \"",
-        EscapeForTerminal(absl::StrJoin(rows.trimmed, "\", \"")),
-        "\"; they are taken without these, and so are the cells of such columns"));
-  }
-  if (const std::string column = rows.columns.SplitColumn(); !column.empty()) {
-    listing.warnings.push_back(absl::StrCat(
-        "the column ", EscapeForTerminal(column), " of ", EscapeForTerminal(file_name),
-        " reads like splits, and is not taken as such: all its samples are packed alike. To keep "
-        "the splits, write a list for each and pack each by itself, with the same --classes FILE: "
-        "else each list numbers the classes that it has"));
-  }
+  RETURN_IF_ERROR(LookAtFiles(root.get(), folder_options_, pool_, listing, listed_));
+  RETURN_IF_ERROR(CheckFound(root.get(), file_name, listing));
+  RETURN_IF_ERROR(rows.CheckHeader());
+  WarnAboutColumns(rows, file_name, listing);
   made_ = rows.columns.TakeMade();
   made_.AppendTo(listing);
-  status = SettleMissingParts(folder_options_.missing, listing);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(SettleMissingParts(folder_options_.missing, listing));
 
   const bool from_column = wants_labels && rows.labels.rows() > 0;
   if (options_.labels == Labels::kColumn && !from_column) {
@@ -291,26 +310,16 @@ absl::StatusOr<Listing> ListSource::List() {
                      "packs without"));
   }
   if (from_column) {
-    status = rows.labels.Finish({.classes = folder_options_.classes,
-                                 .order = folder_options_.class_order,
-                                 .column = rows.label_column,
-                                 .asked = options_.labels == Labels::kColumn},
-                                file_name, listing);
+    RETURN_IF_ERROR(rows.labels.Finish({.classes = folder_options_.classes,
+                                        .order = folder_options_.class_order,
+                                        .column = rows.label_column,
+                                        .asked = options_.labels == Labels::kColumn},
+                                       file_name, listing));
   } else if (options_.labels == Labels::kNone) {
     listing.label.assign(count, -1);
   } else {
-    LabelOptions labels = LabelOptionsOf(folder_options_);
-    labels.parts.clear();  // everything in a list is an image
-    status = AssignFolders(folder_options_, labels, {}, SourceKind::kList, listing);
-    const bool sorted =
-        folder_options_.classes.empty() && folder_options_.class_order == ClassOrder::kLexical;
-    if (status.ok() && sorted) {
-      const int component =
-          listing.split_by_folder ? std::max(labels.component, 1) : labels.component;
-      WarnAboutOtherClasses(file_name, root.get(), component, listing);
-    }
+    RETURN_IF_ERROR(LabelByFolder(folder_options_, root.get(), file_name, listing));
   }
-  if (!status.ok()) return status;
   return std::move(listing);
 }
 
