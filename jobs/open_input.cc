@@ -16,6 +16,7 @@
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/same_file.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
@@ -28,7 +29,7 @@ using absl::StrCat;
 
 // Refuses a file named twice, even by different paths.
 absl::Status RefuseSameFile(std::span<const std::string> paths) {
-  ASSIGN_OR_RETURN(const std::optional<SameFile> twice, FindSameFile(paths));
+  ASSIGN_OR_RETURN(const std::optional<NamedTwice> twice, FindSameFile(paths));
   if (!twice) return absl::OkStatus();
   const std::string &path = paths[twice->again], &first = paths[twice->first];
   return InvalidArgumentError(
@@ -89,8 +90,7 @@ absl::Status NameShardsOf(const std::string& folder, const absl::Status& why) {
     const size_t dot = name.rfind('.');
     const std::string ending =
         dot == name.npos || name.find("-of-", dot) != name.npos ? "" : name.substr(dot);
-    std::string shown = folder;
-    while (shown.size() > 1 && shown.back() == '/') shown.pop_back();
+    const std::string shown = WithoutSlashes(folder);
     const std::string quoted = ShellQuoted(shown);
     return InvalidArgumentError(StrCat(
         EscapeForTerminal(shown), " is not a dataset (no manifest.json), but holds shards, ",

@@ -27,7 +27,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Check(objects->size() <= kMaxObjects);
   for (const ImageObject& object : *objects) {
-    Check(CheckBox(object.box).ok());
+    const PixelBox& box = object.box;
+    for (const double edge : {box.left, box.top, box.right, box.bottom}) Check(std::isfinite(edge));
+    Check(box.left <= box.right && box.top <= box.bottom);
     Check(object.outlined || (object.polygons.empty() && !object.mask));
   }
   const Projection turn =

@@ -90,18 +90,6 @@ Projection Movement::map() const {
   return all;
 }
 
-absl::Status CheckBox(const PixelBox& box) {
-  for (const double edge : {box.left, box.top, box.right, box.bottom}) {
-    if (!std::isfinite(edge))
-      return absl::InvalidArgumentError("a box has an edge that is not a finite number");
-  }
-  if (box.right < box.left || box.bottom < box.top) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a box has the negative size ", box.right - box.left, " x ", box.bottom - box.top));
-  }
-  return absl::OkStatus();
-}
-
 MovedBox MoveBox(const PixelBox& box, const Movement& movement) {
   MovedBox moved;
   const PixelBox seen = Clipped(box, Whole(movement.source_width, movement.source_height));

@@ -16,7 +16,8 @@
 //
 // Lifetime: Movement borrows its warps.
 // Thread-safety: pure functions.
-// Errors: none: CheckBox and the parser of objects (coco_objects.h) refuse what has no meaning.
+// Errors: none but those of CheckPairs: the parser of objects (coco_objects.h) refuses what has no
+// meaning.
 // Units: edge coordinates, as affine.h; keypoints: numbers of pixels.
 #ifndef SHARDPACK_AUGMENT_GEOMETRY_SHAPES_H_
 #define SHARDPACK_AUGMENT_GEOMETRY_SHAPES_H_
@@ -47,9 +48,6 @@ struct Movement {
 
 // Left, top, right, bottom; or left, top, width, height.
 enum class BoxFormat : uint8_t { kXyxy, kXywh };
-
-// Edges are finite, and right and bottom are not below left and top.
-absl::Status CheckBox(const PixelBox& box);
 
 struct MovedBox {
   PixelBox box;

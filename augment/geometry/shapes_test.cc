@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -140,15 +139,6 @@ TEST(MoveBox, WhatIsBelowAPixelBeforeAWarpIsNotKept) {
   const Projection out_and_back[] = {Projection(Affine{.x0 = 200}), turn};
   movement.warps = out_and_back;
   EXPECT_FALSE(IsKept(MoveBox({50, 30, 80, 60}, movement), 0));
-}
-
-TEST(CheckBox, NamesWhatIsWrong) {
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_TRUE(CheckBox({0, 0, 0, 0}).ok());
-  EXPECT_TRUE(CheckBox({-5, -5, 3, 3}).ok());
-  EXPECT_THAT(CheckBox({0, kNan, 1, 1}).message(), HasSubstr("not a finite number"));
-  EXPECT_THAT(CheckBox({0, 0, INFINITY, 1}).message(), HasSubstr("not a finite number"));
-  EXPECT_THAT(CheckBox({3, 0, 1, 1}).message(), HasSubstr("negative size -2 x 1"));
 }
 
 double AreaOf(const Ring& ring) {

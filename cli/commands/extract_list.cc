@@ -23,6 +23,7 @@
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/staged_file.h"
 #include "formats/io/status_macros.h"
@@ -81,8 +82,7 @@ std::string CommandsWithList(const Dataset& dataset, std::span<const std::string
   std::set<std::string> splits = SplitsOf(dataset);
   const bool choose = !line.samples().split.empty() || splits.size() > 1;
   if (!line.samples().split.empty()) splits = {line.samples().split};
-  std::string base = out;
-  while (base.size() > 1 && base.ends_with('/')) base.pop_back();
+  const std::string base = WithoutSlashes(out);
   size_t named = 0;
   for (const std::string& split : splits) {
     if (named++ == kNamedSplits) break;

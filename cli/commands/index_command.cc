@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/packing.h"
+#include "cli/commands/summary.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_signal.h"
@@ -38,12 +39,6 @@ absl::StatusOr<IndexOptions> Options(const CommandLine& line) {
     ASSIGN_OR_RETURN(options.classes, ReadClasses(flags.classes_file));
   }
   return options;
-}
-
-uint64_t ShardBytes(const Manifest& manifest) {
-  uint64_t bytes = 0;
-  for (const ManifestShard& shard : manifest.shards) bytes += shard.bytes;
-  return bytes;
 }
 
 void SayResult(const IndexReport& report, double seconds, Terminal& terminal) {

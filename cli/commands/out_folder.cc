@@ -11,6 +11,8 @@
 #include "formats/core/manifest.h"
 #include "formats/formats.h"
 #include "formats/io/file.h"
+#include "formats/io/relative_path.h"
+#include "formats/io/same_file.h"
 
 namespace shardpack::cli {
 namespace {
@@ -29,17 +31,17 @@ path Resolved(const std::string& name) {
   return resolved.has_filename() ? resolved : resolved.parent_path();
 }
 
-bool SameFile(const path& a, const path& b) {
+bool AreTheSame(const path& a, const path& b) {
   struct stat first, second;
   return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+         IsSameFile(first, second);
 }
 
 // Whether `inner` is `outer` or is inside it. Compares device and inode at each step up, because a
 // folder that is mounted twice has two paths.
 bool Holds(const path& outer, const path& inner) {
   for (path at = inner;; at = at.parent_path()) {
-    if (at == outer || SameFile(at, outer)) return true;
+    if (at == outer || AreTheSame(at, outer)) return true;
     if (at == at.parent_path()) return false;
   }
 }
@@ -49,8 +51,7 @@ absl::Status CheckName(const std::string& out) {
   static constexpr std::array<std::string_view, 12> kFileEndings = {
       ".tar", ".tar.gz", ".tgz",  ".zip", ".tfrecord", ".tfrecords",
       ".h5",  ".hdf5",   ".lmdb", ".mdb", ".rec",      ".json"};
-  std::string_view name = out;
-  while (name.size() > 1 && name.ends_with('/')) name.remove_suffix(1);
+  const std::string name = WithoutSlashes(out);
   for (const std::string_view ending : kFileEndings) {
     if (!name.ends_with(ending)) continue;
     std::string format = "FORMAT", formats;
@@ -59,7 +60,7 @@ absl::Status CheckName(const std::string& out) {
       absl::StrAppend(&formats, formats.empty() ? "" : ", ", each_name);
       if (std::string_view(each->shard_name("a", 0, 1)).ends_with(ending)) format = each_name;
     }
-    const std::string folder(name.substr(0, name.size() - ending.size()));
+    const std::string folder = name.substr(0, name.size() - ending.size());
     return InvalidArgumentError(
         StrCat("the output ", EscapeForTerminal(out),
                " is named like a file, but a dataset is a folder. For one shard:\n  -o ",

@@ -18,6 +18,8 @@
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/relative_path.h"
+#include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
 #include "validators/looking/dataset_report.h"
 
@@ -25,16 +27,6 @@ namespace shardpack::cli {
 namespace {
 
 using absl::StrCat;
-
-// The name of the file's folder; "." if it has none.
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
-
-bool SameFile(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
 
 absl::StatusOr<std::string> BeginningOf(const std::string& path) {
   ASSIGN_OR_RETURN(const File file, File::OpenRead(path));
@@ -102,13 +94,13 @@ absl::Status CheckResultFile(std::string_view flag, const std::string& path,
   };
   if (path == "-" || path == "./-")  // as the command line keeps it from being a flag
     return refused(": it is written to a file, not to standard output; name one");
-  const std::string folder = FolderOf(path);
+  const std::string folder = ParentFolder(path);
   struct stat facts;
   const bool there = ::stat(path.c_str(), &facts) == 0;
   if (there && !S_ISREG(facts.st_mode)) return refused(" is not a file");
   for (const std::string& input : inputs) {
     struct stat other;
-    if (there && ::stat(input.c_str(), &other) == 0 && SameFile(facts, other))
+    if (there && ::stat(input.c_str(), &other) == 0 && IsSameFile(facts, other))
       return refused(" is one of the inputs, which it would replace");
   }
   ASSIGN_OR_RETURN(const bool in_dataset, Exists(StrCat(folder, "/", std::string(kManifestName))));
@@ -133,7 +125,7 @@ absl::Status CheckResultFile(std::string_view flag, const std::string& path,
 }
 
 absl::Status CheckFolderOf(std::string_view flag, const std::string& path) {
-  const std::string folder = FolderOf(path);
+  const std::string folder = ParentFolder(path);
   if (std::error_code error; std::filesystem::is_directory(folder, error)) return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat(std::string(flag), " ", EscapeForTerminal(path),
                                            ": there is no folder ", EscapeForTerminal(folder)));

@@ -30,12 +30,6 @@ constexpr size_t kSummarizedClasses = 8;
 constexpr size_t kShownSkips = 3;
 constexpr size_t kShownPartSkips = 10;
 
-uint64_t ShardBytes(const Manifest& manifest) {
-  uint64_t bytes = 0;
-  for (const ManifestShard& shard : manifest.shards) bytes += shard.bytes;
-  return bytes;
-}
-
 std::map<std::string, uint64_t> SkipsByReason(const RunReport& report) {
   std::map<std::string, uint64_t> counts;
   for (const Skip& skip : report.skips) ++counts[std::string(SkipReasonName(skip.reason))];
@@ -263,6 +257,12 @@ std::string HowToLookAgain(const FinishedRun& run, bool tree) {
 }
 
 }  // namespace
+
+uint64_t ShardBytes(const Manifest& manifest) {
+  uint64_t bytes = 0;
+  for (const ManifestShard& shard : manifest.shards) bytes += shard.bytes;
+  return bytes;
+}
 
 void SayRow(std::string_view word, std::string_view text, Terminal& terminal) {
   std::string padded(word);

@@ -9,6 +9,7 @@
 #ifndef SHARDPACK_CLI_COMMANDS_SUMMARY_H_
 #define SHARDPACK_CLI_COMMANDS_SUMMARY_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,7 @@
 #include "cli/terminal/terminal.h"
 #include "converters/building/build.h"
 #include "converters/planning/plan.h"
+#include "formats/core/manifest.h"
 
 namespace shardpack::cli {
 
@@ -29,6 +31,9 @@ struct FinishedRun {
   bool part = false;           // a worker's
   std::string source = {};     // as given in this run; "" = that of the plan
 };
+
+// Of all shards.
+uint64_t ShardBytes(const Manifest& manifest);
 
 // "packed    9,998 of 10,000": aligns the text after the first word.
 void SayRow(std::string_view word, std::string_view text, Terminal& terminal);

@@ -17,6 +17,7 @@
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/foreign_shard.h"
@@ -29,10 +30,6 @@ namespace fs = std::filesystem;
 constexpr size_t kNamedOthers = 1000;
 // Leaves room in a component of a manifest's names for a number and the index suffix.
 constexpr size_t kMaxMadeNameBytes = 110;
-std::string WithoutSlashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
 
 // A shard's folder as the user spelled it, its resolved folder, and its name there.
 struct Place {
@@ -239,7 +236,7 @@ absl::Status Finder::NameAll() {
     if (!data_file.empty()) absl::StrAppend(&name, "/", std::string(data_file));
     data_files.push_back((places_[i].folder / name).native());
   }
-  ASSIGN_OR_RETURN(const std::optional<SameFile> twice, FindSameFile(data_files));
+  ASSIGN_OR_RETURN(const std::optional<NamedTwice> twice, FindSameFile(data_files));
   if (twice) {
     return absl::InvalidArgumentError(absl::StrCat(
         EscapeForTerminal(found_.shards[twice->again].path), " is given twice, the first time as ",

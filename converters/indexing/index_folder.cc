@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -15,12 +14,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/publishing/conflict.h"
 #include "converters/publishing/file_damage.h"
 #include "converters/publishing/index_mark.h"
 #include "converters/publishing/manifest_text.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_lock.h"
 #include "converters/sources/damaged_manifest.h"
+#include "formats/core/dataset_parts.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/exists.h"
 #include "formats/io/hash.h"
@@ -60,9 +61,7 @@ absl::StatusOr<bool> HoldsOnlyIndexes(const std::string& out) {
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
   ASSIGN_OR_RETURN(const std::string other, FirstOther(folder));
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(out));
-  return other.empty() && std::any_of(names.begin(), names.end(), [](const std::string& name) {
-           return name.ends_with(kIndexSuffix);
-         });
+  return other.empty() && HasIndex(names);
 }
 
 // Whether the existing index describes the same shard as the new one and has source paths, which
@@ -89,10 +88,6 @@ absl::Status LostDataset(const std::string& out, const std::string& index) {
       TypedProgram(), " repair ", ShellQuoted(out),
       " --from COPY\n--overwrite would make an index of the shards alone, and the paths of the "
       "source and the names of the classes would be lost"));
-}
-
-absl::Status Conflict(const std::string& path, const std::string& why) {
-  return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
 }
 
 absl::Status NotAnIndex(const std::string& path) {

@@ -20,6 +20,7 @@
 #include "converters/publishing/journal.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/sources/labels_beside.h"
+#include "converters/sources/list_labels.h"
 #include "converters/sources/shard_splits.h"
 #include "formats/core/sample.h"
 #include "formats/core/shard_index.h"
@@ -287,11 +288,7 @@ std::optional<std::string> Indexing::CountedFromOne() const {
     return std::ranges::any_of(shards_, [&](const ShardFacts& shard) { return shard.*what; });
   };
   if (!named_ || !any(&ShardFacts::labelled) || any(&ShardFacts::first_class)) return std::nullopt;
-  return absl::StrCat("no sample has the label 0, which is ",
-                      EscapeForTerminal(options_.classes[0]),
-                      ", the first of --classes: where the labels count from 1, every sample gets "
-                      "the name of the class after its own; a line before the first name makes "
-                      "it class 1");
+  return CountedFromOneWarning("", options_.classes[0]);
 }
 
 std::vector<std::string> Indexing::Warnings() const {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "converters/testing/memory_source.h"
 #include "formats/io/hash.h"
@@ -65,10 +66,12 @@ TEST(ProbePassTest, AnErrorOfReadingIsNoFactAboutAnInput) {
 }
 
 TEST(ProbePassTest, EveryVerdictHasItsReason) {
-  for (const ProbeVerdict verdict :
-       {ProbeVerdict::kEmpty, ProbeVerdict::kNotAnImage, ProbeVerdict::kTruncated,
-        ProbeVerdict::kBadCrc, ProbeVerdict::kPixelLimit}) {
-    EXPECT_EQ(SkipReasonName(SkipReasonOf(verdict)), ProbeVerdictName(verdict));
+  for (const auto& [verdict, word] : {std::pair(ProbeVerdict::kEmpty, "empty"),
+                                      std::pair(ProbeVerdict::kNotAnImage, "not-an-image"),
+                                      std::pair(ProbeVerdict::kTruncated, "truncated"),
+                                      std::pair(ProbeVerdict::kBadCrc, "bad-crc"),
+                                      std::pair(ProbeVerdict::kPixelLimit, "pixel-limit")}) {
+    EXPECT_EQ(SkipReasonName(SkipReasonOf(verdict)), word);
   }
 }
 

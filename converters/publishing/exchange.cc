@@ -15,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "converters/publishing/conflict.h"
 #include "converters/publishing/pack_folder.h"
 #include "converters/publishing/pack_names.h"
 #include "converters/publishing/replacement.h"
@@ -22,6 +23,7 @@
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -31,18 +33,13 @@ constexpr uint64_t kMaxMarkBytes = 64;
 constexpr char kOtherFolder[] = "; build into another folder";
 
 absl::Status CannotBeReplaced(const std::string& out, const std::string& why) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(EscapeForTerminal(out), " ", why, kOtherFolder));
+  return Conflict(out, absl::StrCat(why, kOtherFolder));
 }
 
 // The first line is a mark, or a power failure kept the text from reaching the disk.
 std::string_view MarkIn(std::string_view text) {
   const std::string_view line = text.substr(0, text.find('\n'));
   return ParseDigest(line) ? line : std::string_view();
-}
-
-bool SameFile(const struct stat& a, const struct stat& b) {
-  return a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
 absl::StatusOr<bool> BearsMark(const OwnedFolder& folder, std::string_view mark) {
@@ -149,7 +146,7 @@ absl::Status ExchangeFolders(const std::string& one, const std::string& other,
     return absl::OkStatus();
   const int error = errno;
   // Perhaps only a server's reply was lost.
-  if (::lstat(other.c_str(), &after) == 0 && SameFile(before, after)) return absl::OkStatus();
+  if (::lstat(other.c_str(), &after) == 0 && IsSameFile(before, after)) return absl::OkStatus();
   if (error != EINVAL && error != ENOSYS && error != EOPNOTSUPP && error != EXDEV && error != EBUSY)
     return IoStatus("exchange with the new dataset", out, error);
   return CannotBeReplaced(

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "converters/listing/offered_flags.h"
+#include "converters/publishing/conflict.h"
 #include "converters/publishing/exchange.h"
 #include "converters/publishing/index_mark.h"
 #include "converters/publishing/live_workers.h"
@@ -20,9 +21,11 @@
 #include "converters/publishing/published.h"
 #include "converters/publishing/replacement.h"
 #include "converters/publishing/shard_results.h"
+#include "formats/core/dataset_parts.h"
 #include "formats/core/index_name.h"
 #include "formats/io/exists.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/relative_path.h"
 #include "formats/io/shell_quoted.h"
 #include "formats/io/staged_file.h"
 #include "formats/io/status_macros.h"
@@ -31,11 +34,6 @@ namespace shardpack {
 namespace {
 
 constexpr char kOverwriteSuffix[] = ".pack-new";
-
-bool HoldsIndexes(const std::vector<std::string>& names) {
-  return std::any_of(names.begin(), names.end(),
-                     [](const std::string& each) { return each.ends_with(kIndexSuffix); });
-}
 
 // It is unknown whether this was a dataset or a build.
 absl::Status LostManifest(const std::string& out) {
@@ -46,11 +44,6 @@ absl::Status LostManifest(const std::string& out) {
       "If its manifest.json is lost: with a copy of the dataset, such as the same command makes in "
       "another folder, it is put back by\n  ",
       TypedProgram(), " repair ", ShellQuoted(out), " --from COPY"));
-}
-
-std::string WithoutSlashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
 }
 
 bool IsUnfinished(const std::string& folder) {
@@ -72,10 +65,6 @@ absl::Status CheckNamedShards(const Plan& plan, const OutputOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status OutputDir::Conflict(const std::string& path, const std::string& why) {
-  return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
-}
-
 absl::Status OutputDir::PlanDiffers(const std::string& out,
                                     const std::vector<std::string>& differences) {
   return Conflict(
@@ -95,7 +84,7 @@ absl::StatusOr<Plan> OutputDir::OpenPlan(const std::string& out,
                        TypedProgram(), " build --plan FILE -o ", ShellQuoted(out)));
     }
     const absl::StatusOr<std::vector<std::string>> names = ListFolder(out);
-    if (names.ok() && HoldsIndexes(*names)) return LostManifest(out);
+    if (names.ok() && HasIndex(*names)) return LostManifest(out);
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(out), " holds no unfinished build (no .pack/plan)"));
   }
@@ -319,7 +308,7 @@ absl::Status OutputDir::CheckHoldsNothingElse() const {
     if (ours.contains(name)) continue;
     if (std::find(names.begin(), names.end(), kManifestName) != names.end())
       return Conflict(path_, "holds a dataset already; move it away, or use another folder");
-    if (HoldsIndexes(names)) return LostManifest(path_);
+    if (HasIndex(names)) return LostManifest(path_);
     return Conflict(path_, absl::StrCat("is not empty and holds no dataset of pack (first entry: ",
                                         EscapeForTerminal(name), "); use another folder"));
   }

@@ -154,7 +154,6 @@ class OutputDir {
   OutputDir() = default;
   // Turns an error of reading the plan into one with advice.
   static absl::Status DamagedPlan(const std::string& out, const absl::Status& why);
-  static absl::Status Conflict(const std::string& path, const std::string& why);
   static absl::Status PlanDiffers(const std::string& out,
                                   const std::vector<std::string>& differences);
   void SetWanted(size_t shards);

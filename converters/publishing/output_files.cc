@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/conflict.h"
 #include "converters/publishing/exchange.h"
 #include "converters/publishing/live_workers.h"
 #include "converters/publishing/output_dir.h"

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/conflict.h"
 #include "converters/publishing/leases.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/pack_names.h"

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/publishing/pack_names.h"
+#include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -34,7 +35,7 @@ absl::StatusOr<bool> IsNamed(int fd, const std::string& path) {
   struct stat opened, named = {};
   if (::fstat(fd, &opened) != 0) return IoStatus("look at", path, errno);
   if (::stat(path.c_str(), &named) != 0 && errno != ENOENT) return IoStatus("look at", path, errno);
-  return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+  return IsSameFile(opened, named);
 }
 
 }  // namespace

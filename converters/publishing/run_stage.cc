@@ -18,6 +18,7 @@
 #include "converters/publishing/pack_names.h"
 #include "formats/io/exists.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -71,7 +72,7 @@ bool LockWhole(int fd) {
 bool StillNamed(int fd, const std::string& path) {
   struct stat opened, named;
   return ::fstat(fd, &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
-         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+         IsSameFile(opened, named);
 }
 
 // What a file system without hard links answers. Other errors say nothing about it.
@@ -143,7 +144,7 @@ bool RunStage::IsThere() const {
   // Only what is known to be gone counts.
   if (::lstat(folder_.PathOf(LockOf(owner_)).c_str(), &named) != 0)
     return errno != ENOENT && errno != ENOTDIR;
-  return opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+  return IsSameFile(opened, named);
 }
 
 std::string RunStage::NameOf(std::string_view name) const {

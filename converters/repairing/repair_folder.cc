@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/conflict.h"
 #include "converters/publishing/file_damage.h"
 #include "converters/publishing/index_mark.h"
 #include "converters/publishing/pack_folder.h"
@@ -20,10 +21,6 @@
 
 namespace shardpack {
 namespace {
-
-absl::Status Conflict(const std::string& path, const std::string& why) {
-  return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), " ", why));
-}
 
 // A renamed file may replace only a file or a link, never a folder, and its folder must be in the
 // dataset, not reached through a link.

@@ -25,18 +25,11 @@ namespace {
 
 constexpr std::string_view kJsonField = "json";
 
-std::string RootOf(const CocoSourceOptions& options) {
-  if (!options.root.empty()) return options.root;
-  const size_t slash = options.json.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : options.json.substr(0, slash);
-}
-
 // Each annotation would occur twice.
 absl::Status RefuseTwice(const CocoSourceOptions& options) {
   std::vector<std::string> paths = options.annotations;
   paths.insert(paths.begin(), options.json);
-  ASSIGN_OR_RETURN(const std::optional<SameFile> twice, FindSameFile(paths));
+  ASSIGN_OR_RETURN(const std::optional<NamedTwice> twice, FindSameFile(paths));
   if (!twice) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "--annotations ", EscapeForTerminal(paths[twice->again]), " is the same file as ",
@@ -48,7 +41,7 @@ absl::Status RefuseTwice(const CocoSourceOptions& options) {
 CocoSource::CocoSource(CocoSourceOptions options, FolderSourceOptions folder, IoPool& pool)
     : options_(std::move(options)),
       folder_options_(std::move(folder)),
-      root_(RootOf(options_)),
+      root_(RootOf(options_.root, options_.json)),
       folder_(root_, folder_options_, pool),
       pool_(pool) {}
 

@@ -1,6 +1,5 @@
 #include "converters/sources/labels_beside.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -9,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/sources/damaged_manifest.h"
+#include "formats/core/dataset_parts.h"
 #include "formats/core/manifest.h"
 #include "formats/io/file.h"
 #include "formats/io/list_folder.h"
@@ -32,12 +32,6 @@ path Resolved(const std::string& name) {
   return error ? std::filesystem::absolute(name, error).lexically_normal() : resolved;
 }
 
-absl::StatusOr<bool> HoldsIndexes(const std::string& folder) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
-  return std::any_of(names.begin(), names.end(),
-                     [](const std::string& name) { return name.ends_with(kIndexSuffix); });
-}
-
 // nullopt if there is no manifest of ours.
 absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(folder.string());
@@ -45,8 +39,8 @@ absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
   if (absl::IsDataLoss(manifest.status())) {
     // Without an index made by pack beside it, it may belong to another program.
     if (DefectOf(manifest.status()) == ManifestDefect::kOther) {
-      ASSIGN_OR_RETURN(const bool ours, HoldsIndexes(folder.string()));
-      if (!ours) return std::nullopt;
+      ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder.string()));
+      if (!HasIndex(names)) return std::nullopt;
     }
     const std::string why =
         absl::StrCat(std::string(manifest.status().message()),

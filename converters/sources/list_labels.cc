@@ -65,14 +65,6 @@ void WarnAboutGaps(const std::set<int64_t>& numbers, std::string_view file_name,
       "; --classes FILE with the numbers that occur, one a line, counts them from 0 without gaps"));
 }
 
-std::string CountedFromOne(std::string_view file_name, const std::string& first) {
-  return absl::StrCat("no sample of ", EscapeForTerminal(file_name), " has the label 0, which is ",
-                      EscapeForTerminal(first),
-                      ", the first of --classes: where the labels count from 1, every sample gets "
-                      "the name of the class after its own; a line before the first name makes "
-                      "it class 1");
-}
-
 // For numeric labels whose class names come from elsewhere: warns about samples in folders named
 // after another class.
 void WarnAboutFolders(std::string_view file_name, Listing& listing) {
@@ -122,6 +114,15 @@ absl::Status Bad(std::string_view file_name, uint64_t line, std::string_view lab
 }
 
 }  // namespace
+
+std::string CountedFromOneWarning(std::string_view file_name, std::string_view first_class) {
+  return absl::StrCat(
+      "no sample ", file_name.empty() ? "" : absl::StrCat("of ", EscapeForTerminal(file_name), " "),
+      "has the label 0, which is ", EscapeForTerminal(first_class),
+      ", the first of --classes: where the labels count from 1, every sample gets "
+      "the name of the class after its own; a line before the first name makes "
+      "it class 1");
+}
 
 void ListLabels::Add(uint64_t line, std::string_view label) {
   const auto known = known_.find(label);
@@ -263,7 +264,7 @@ absl::Status ListLabels::NumberLabels(const std::vector<std::string>& classes,
     listing.classes = NumberedClasses(*numbers.rbegin());
     WarnAboutGaps(numbers, file_name, listing);
   } else if (!numbers.contains(0)) {
-    listing.warnings.push_back(CountedFromOne(file_name, classes[0]));
+    listing.warnings.push_back(CountedFromOneWarning(file_name, classes[0]));
   }
   return absl::OkStatus();
 }

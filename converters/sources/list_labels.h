@@ -37,6 +37,10 @@ struct ListLabelOptions {
   bool asked = false;       // the user chose this column as the class
 };
 
+// The warning when no label is 0 although the user has named the classes: of the list of this
+// name, or, without one, of shards.
+std::string CountedFromOneWarning(std::string_view file_name, std::string_view first_class);
+
 class ListLabels {
  public:
   void Add(uint64_t line, std::string_view label);

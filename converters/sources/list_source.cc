@@ -60,13 +60,6 @@ absl::StatusOr<std::string> ReadList(const std::string& list) {
   return text;
 }
 
-std::string RootOf(const ListSourceOptions& options) {
-  if (!options.root.empty()) return options.root;
-  const size_t slash = options.list == "-" ? std::string::npos : options.list.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : options.list.substr(0, slash);
-}
-
 // Collects the rows of a list.
 class Rows {
  public:
@@ -262,7 +255,7 @@ absl::Status LabelByFolder(const FolderSourceOptions& options, int root,
 ListSource::ListSource(ListSourceOptions options, FolderSourceOptions folder, IoPool& pool)
     : options_(std::move(options)),
       folder_options_(std::move(folder)),
-      root_(RootOf(options_)),
+      root_(RootOf(options_.root, options_.list)),
       folder_(root_, folder_options_, pool),
       pool_(pool) {}
 

@@ -133,6 +133,10 @@ std::vector<std::string> RootsThatFit(int root, const Listing& listing) {
 
 }  // namespace
 
+std::string RootOf(const std::string& given, const std::string& list) {
+  return given.empty() ? ParentFolder(list) : given;
+}
+
 absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_view root) {
   if (!SchemeOf(path).empty()) {
     return absl::InvalidArgumentError(

@@ -23,6 +23,10 @@
 
 namespace shardpack {
 
+// What the listed paths are relative to: `given`, or the folder of the list; for "-", standard
+// input, the working folder.
+std::string RootOf(const std::string& given, const std::string& list);
+
 // The path relative to `root` (absolute and resolved), without empty and `.` components.
 absl::StatusOr<std::string> PathBelowRoot(std::string_view path, std::string_view root);
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "formats/io/ns_since.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -20,11 +21,6 @@ using std::chrono::milliseconds;
 // How often a waiting thread looks whether the device was lost, or it is interrupted.
 constexpr milliseconds kLook{50};
 constexpr microseconds kMinNap{20}, kMaxNap{1000};
-
-uint64_t NsSince(Clock::time_point start) {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-}
 
 absl::Status Stopped() { return absl::CancelledError("the loader was stopped"); }
 

@@ -9,11 +9,14 @@
 
 namespace shardpack {
 
+bool HasIndex(std::span<const std::string> names) {
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.ends_with(kIndexSuffix); });
+}
+
 absl::StatusOr<bool> HoldsDatasetParts(const std::string& folder) {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
-  return std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return name == ".pack" || name.ends_with(kIndexSuffix);
-  });
+  return HasIndex(names) || std::find(names.begin(), names.end(), ".pack") != names.end();
 }
 
 }  // namespace shardpack

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/same_file.h"
 
 namespace shardpack {
 
@@ -24,7 +25,7 @@ absl::StatusOr<bool> LockNamed(const File& file, int folder, const std::string& 
     if (errno == ENOENT) return false;
     return IoStatus("look at", file.path(), errno);
   }
-  return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  return IsSameFile(opened, named);
 }
 
 }  // namespace shardpack

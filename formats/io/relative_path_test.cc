@@ -44,5 +44,19 @@ TEST(RelativePath, EveryKindOfComponent) {
   }
 }
 
+TEST(RelativePath, SlashesAtTheEnd) {
+  EXPECT_EQ(WithoutSlashes("OUT"), "OUT");
+  EXPECT_EQ(WithoutSlashes("/data/OUT//"), "/data/OUT");
+  EXPECT_EQ(WithoutSlashes("//"), "/");
+  EXPECT_EQ(WithoutSlashes(""), "");
+}
+
+TEST(RelativePath, ParentFolder) {
+  EXPECT_EQ(ParentFolder("/data/list.csv"), "/data");
+  EXPECT_EQ(ParentFolder("data/sub/list.csv"), "data/sub");
+  EXPECT_EQ(ParentFolder("/list.csv"), "/");
+  EXPECT_EQ(ParentFolder("list.csv"), ".");
+}
+
 }  // namespace
 }  // namespace shardpack

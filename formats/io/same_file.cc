@@ -1,7 +1,5 @@
 #include "formats/io/same_file.h"
 
-#include <sys/stat.h>
-
 #include <cerrno>
 #include <map>
 #include <utility>
@@ -10,7 +8,7 @@
 
 namespace shardpack {
 
-absl::StatusOr<std::optional<SameFile>> FindSameFile(std::span<const std::string> paths) {
+absl::StatusOr<std::optional<NamedTwice>> FindSameFile(std::span<const std::string> paths) {
   std::map<std::pair<dev_t, ino_t>, size_t> seen;
   for (size_t i = 0; i < paths.size(); ++i) {
     struct stat facts;
@@ -19,7 +17,7 @@ absl::StatusOr<std::optional<SameFile>> FindSameFile(std::span<const std::string
       continue;
     }
     const auto [first, fresh] = seen.emplace(std::pair(facts.st_dev, facts.st_ino), i);
-    if (!fresh) return SameFile{first->second, i};
+    if (!fresh) return NamedTwice{first->second, i};
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -91,8 +92,8 @@ absl::Status StagedFile::Link(const std::string& final_path) {
     const int error = errno;
     // A network file system repeats a call whose reply was lost, and the repetition then sees the
     // result of the first call.
-    const bool done = error == EEXIST && ::lstat(final_path.c_str(), &there) == 0 &&
-                      mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+    const bool done =
+        error == EEXIST && ::lstat(final_path.c_str(), &there) == 0 && IsSameFile(mine, there);
     if (!done) return Remember(IoStatus("link to", final_path, error));
   }
   failed_ = absl::FailedPreconditionError(

@@ -16,11 +16,6 @@ Damage Corruptor::Truncate(std::string_view bytes) {
   return TruncateTo(bytes, random_.Below(bytes.size()));
 }
 
-Damage Corruptor::ZeroPage(std::string_view bytes) {
-  if (bytes.empty()) return {};
-  return ZeroPageAt(bytes, random_.Below((bytes.size() + kPageBytes - 1) / kPageBytes));
-}
-
 Damage Corruptor::FlipBitAt(std::string_view bytes, uint64_t bit) {
   Damage damage{
       .bytes = std::string(bytes), .what = {}, .offset = bit / 8, .length = 1, .changed = true};

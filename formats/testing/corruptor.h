@@ -34,12 +34,11 @@ class Corruptor {
 
   Damage FlipBit(std::string_view bytes);   // any bit
   Damage Truncate(std::string_view bytes);  // to any shorter length
-  Damage ZeroPage(std::string_view bytes);  // any aligned page
 
   // The same at a given position.
   static Damage FlipBitAt(std::string_view bytes, uint64_t bit);
   static Damage TruncateTo(std::string_view bytes, uint64_t size);
-  static Damage ZeroPageAt(std::string_view bytes, uint64_t page);
+  static Damage ZeroPageAt(std::string_view bytes, uint64_t page);  // an aligned page
 
  private:
   Random random_;

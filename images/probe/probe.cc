@@ -102,22 +102,4 @@ ProbeResult ProbeImage(std::span<const std::byte> file, const ProbeOptions& opti
   return result;
 }
 
-const char* ProbeVerdictName(ProbeVerdict verdict) {
-  switch (verdict) {
-    case ProbeVerdict::kOk:
-      return "ok";
-    case ProbeVerdict::kEmpty:
-      return "empty";
-    case ProbeVerdict::kNotAnImage:
-      return "not-an-image";
-    case ProbeVerdict::kTruncated:
-      return "truncated";
-    case ProbeVerdict::kBadCrc:
-      return "bad-crc";
-    case ProbeVerdict::kPixelLimit:
-      return "pixel-limit";
-  }
-  return "unknown";
-}
-
 }  // namespace shardpack

@@ -68,10 +68,6 @@ ProbeResult ProbeImage(std::span<const std::byte> file, const ProbeOptions& opti
 // The format according to the first bytes, kUnknown if none matches. 18 bytes are enough.
 ImageFormat SniffImageFormat(std::span<const std::byte> head);
 
-// The word for a verdict in lists of skipped inputs: "ok", "empty", "not-an-image", "truncated",
-// "bad-crc", "pixel-limit". Static storage.
-const char* ProbeVerdictName(ProbeVerdict verdict);
-
 }  // namespace shardpack
 
 #endif  // SHARDPACK_IMAGES_PROBE_PROBE_H_

@@ -220,11 +220,5 @@ TEST(ProbeTest, ManyThreadsAtOnce) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
-TEST(ProbeTest, VerdictNames) {
-  EXPECT_STREQ(ProbeVerdictName(ProbeVerdict::kNotAnImage), "not-an-image");
-  EXPECT_STREQ(ProbeVerdictName(ProbeVerdict::kBadCrc), "bad-crc");
-  EXPECT_STREQ(ProbeVerdictName(ProbeVerdict::kPixelLimit), "pixel-limit");
-}
-
 }  // namespace
 }  // namespace shardpack

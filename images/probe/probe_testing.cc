@@ -88,6 +88,24 @@ ProbeResult Probe(const Image& image, const ProbeOptions& options) {
   return ProbeImage({copy.get(), image.size()}, options);
 }
 
+const char* ProbeVerdictName(ProbeVerdict verdict) {
+  switch (verdict) {
+    case ProbeVerdict::kOk:
+      return "ok";
+    case ProbeVerdict::kEmpty:
+      return "empty";
+    case ProbeVerdict::kNotAnImage:
+      return "not-an-image";
+    case ProbeVerdict::kTruncated:
+      return "truncated";
+    case ProbeVerdict::kBadCrc:
+      return "bad-crc";
+    case ProbeVerdict::kPixelLimit:
+      return "pixel-limit";
+  }
+  return "unknown";
+}
+
 void ExpectVerdict(const Image& image, ProbeVerdict verdict, std::string_view detail) {
   const ProbeResult result = Probe(image);
   EXPECT_STREQ(ProbeVerdictName(result.verdict), ProbeVerdictName(verdict));

@@ -36,6 +36,9 @@ Image LoadTestImage(std::string_view name);
 // Probes a copy of exactly the image's size, so that ASan detects reads past its end.
 ProbeResult Probe(const Image& image, const ProbeOptions& options = {});
 
+// For messages of tests. Static storage.
+const char* ProbeVerdictName(ProbeVerdict verdict);
+
 // Probes with default options and expects this result.
 void ExpectVerdict(const Image& image, ProbeVerdict verdict, std::string_view detail);
 void ExpectOk(const Image& image);

@@ -1,4 +1,7 @@
-"""The library's memory as NumPy arrays, without a copy."""
+"""The library's memory as NumPy arrays, without a copy.
+
+A batch costs a few calls of the library, and a slot none: views are made from an address and a length, without asking for them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which samples of a dataset: by number, by mask, by condition, at random."""
+"""Which samples of a dataset: by number, by mask, by condition, at random.
+
+A selection is a C dataset of its own, with ids of the whole one.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/hash.h"
+#include "formats/io/ns_since.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/scattered_read.h"
 #include "readers/loading/batch_content.h"
@@ -211,12 +212,10 @@ void Fetcher::CopyMapped(const FetchPlan& plan, ItemRange range, const MappedSha
     }
     bytes += item.length;
   }
-  const auto took = std::chrono::steady_clock::now() - start;
-  const auto ns =
-      static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
+  const uint64_t took_ns = NsSince(start);
   // The rest of the page after the end of a file reads as zeros, so without hashes only the size
   // reveals a truncated file.
-  const bool slow = WarmShards::IsSlow(bytes, ns);
+  const bool slow = WarmShards::IsSlow(bytes, took_ns);
   if (options_.verify && !slow) return;
   const absl::StatusOr<std::shared_ptr<const File>> file = table_->dataset().OpenFile(number);
   const absl::StatusOr<uint64_t> size = file.ok() ? (*file)->Size() : file.status();

@@ -32,6 +32,7 @@
 
 #include "absl/status/statusor.h"
 #include "formats/io/hash.h"
+#include "formats/io/ns_since.h"
 #include "readers/loading/batch_content.h"
 #include "readers/loading/batch_decoder.h"
 #include "readers/loading/fetcher.h"
@@ -39,12 +40,6 @@
 #include "readers/loading/loader.h"
 
 namespace shardpack {
-
-inline uint64_t NsSince(std::chrono::steady_clock::time_point start) {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start)
-          .count());
-}
 
 // Room for pixels, masks or label maps of a batch, one after the other in a slab.
 inline size_t AlignedPixels(size_t bytes) { return (bytes + 63) / 64 * 64; }

@@ -1,7 +1,8 @@
 """Fails when a file or a target depends on something against the direction of dependencies (see //:BUILD).
 
 Bazel's visibility already refuses most such edges. This test adds what visibility cannot see: #include lines that reach a
-header without a declared dependency, targets made visible by mistake, CUDA outside cuda/.
+header without a declared dependency, targets made visible by mistake, CUDA outside cuda/. And it refuses the README of a
+folder that is more than a few lines.
 
 usage: dependency_test.py FOLDER     checks the project in FOLDER
        dependency_test.py --self-test    plants bad edges in a scratch project and expects each to be found
@@ -28,15 +29,23 @@ ALLOWED = {
     "converters": {"formats/core", "formats/io", "formats/tar", "images", "readers"},
     "validators": {"formats/core", "formats/io", "images", "readers"},
     "cuda": {"augment", "formats/core", "formats/io", "images", "readers"},
-    "examples": {"api", "augment:shardpack_op", "cuda", "readers"},
-    # Whole commands as calls of a library: what cli/ and python/ call.
+    "examples": {"augment:shardpack_op", "cuda", "readers"},
+    "api": {"augment", "cuda", "formats/*", "formats/core", "formats/io", "formats/webdataset", "images", "readers"},
+    # They use the built library and program.
+    "python": {"api", "augment", "cli", "examples"},
+    "packaging": {"api", "augment", "cli", "examples", "python"},
+    "formats/testing": {"formats/core", "formats/io", "formats/tar"},
+    # Whole commands as calls of a library: what cli/ calls.
     "jobs": {"converters", "formats", "formats/core", "formats/io", "readers", "validators"},
 }
 # These join everything.
-TOP = {"api", "benchmarks", "cli", "formats/testing", "packaging", "python", "tests"}
+TOP = {"benchmarks", "cli", "tests"}
 # Within a folder: the sub-folders that a sub-folder's product code may use. Written out as above; ":name" is a header of the
 # folder itself, name.h.
-ROOMS = {
+SUBFOLDERS = {
+    "api/abi": set(),
+    "api/jobs": set(),
+    "api/writing": set(),
     "augment/geometry": set(),
     "augment/opencv": {":opencv_functions", ":opencv_table"},
     "cli/commands": {"flags", "terminal"},
@@ -59,6 +68,7 @@ ROOMS = {
     "formats/hdf5/writing": {":hdf5_layout"},
     "formats/lmdb/reading": {":lmdb_layout", ":map_size_bound"},
     "formats/lmdb/writing": {":lmdb_layout", ":map_size_bound"},
+    "formats/testing/datasets": set(),
     "formats/webdataset/tool_indexes": {":webdataset_layout"},
     "images/augment": {"codecs", "pixels", "resize"},
     "images/codecs": {"pixels", "probe"},
@@ -74,7 +84,8 @@ ROOMS = {
     "validators/looking": {"report"},
     "validators/report": set(),
 }
-FOLDERS = {os.path.dirname(room) for room in ROOMS}
+# Their sub-folders are programs of their own, which do not use each other.
+APART = {"benchmarks", "examples", "packaging", "python", "tests", "third_party"}
 # Tests and what supports them look in from above.
 TEST_FILE = re.compile(r"(_test|_fuzz|_bench|_testing)\.\w+$|/testing/|(^|/)dlpack_interop\.cc$")
 # Offered to the tests of every layer; a target that is not a test may use it only when it is testonly, which Bazel enforces.
@@ -82,6 +93,7 @@ TEST_SUPPORT = "formats/testing"
 
 SOURCE_SUFFIXES = (".h", ".hpp", ".cc", ".cpp", ".c", ".cu", ".cuh")
 BUILD_NAMES = ("BUILD", "BUILD.bazel")
+README_LINES = 10
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+(["<])([^">]+)[">]', re.MULTILINE)
 CUDA_HEADER = re.compile(r"^(cuda|cuda_runtime|cuda_runtime_api|device_launch_parameters|nvjpeg|nvcomp.*|npp.*)\.h$")
@@ -111,26 +123,29 @@ def is_allowed(user, used, exact):
   return kind in row or exact in row
 
 
-def check_room(path, line, header):
-  """An #include within a folder, from one of its sub-folders."""
-  room, used = os.path.dirname(path), os.path.dirname(header)
-  folder = os.path.dirname(room)
-  if folder not in FOLDERS:
+def check_subfolder(path, layer, includes):
+  """What a file of a sub-folder of `layer` includes of that layer; `includes` are pairs of line and header."""
+  subfolder = os.path.dirname(path)
+  if subfolder == layer or TEST_FILE.search(path[len(layer):]):
     return
-  if room not in ROOMS:
-    yield f"{path}: {room} has no row in ROOMS"
+  row = SUBFOLDERS.get(subfolder, set() if layer in APART else None)
+  if row is None:
+    yield f"{path}: {subfolder} has no row in SUBFOLDERS"
     return
-  if used == room or not (used + "/").startswith(folder + "/"):
-    return
-  name = used[len(folder) + 1:] or ":" + os.path.splitext(os.path.basename(header))[0]
-  if name not in ROOMS[room]:
-    yield f'{path}:{line}: {room} must not include "{header}"'
+  for line, header in includes:
+    used = os.path.dirname(header)
+    if used == subfolder or not (used + "/").startswith(layer + "/"):
+      continue
+    name = used[len(layer) + 1:] or ":" + os.path.splitext(os.path.basename(header))[0]
+    if name not in row:
+      yield f'{path}:{line}: {subfolder} must not include "{header}"'
 
 
 def check_source(path, text):
   user = layer_of(os.path.dirname(path)) if os.path.dirname(path) else None
   if user is None:
     return
+  includes = []
   for match in INCLUDE.finditer(text):
     bracket, header = match.groups()
     line = text.count("\n", 0, match.start()) + 1
@@ -139,11 +154,17 @@ def check_source(path, text):
     used = layer_of(os.path.dirname(header)) if "/" in header else None
     if used is None or bracket == "<":
       continue
-    if not TEST_FILE.search(path):
-      yield from check_room(path, line, header)
+    includes.append((line, header))
     exact = os.path.dirname(header) + ":" + os.path.splitext(os.path.basename(header))[0]
     if not is_allowed(user, used, exact):
       yield f'{path}:{line}: {user} must not include "{header}"'
+  yield from check_subfolder(path, user, includes)
+
+
+def check_readme(path, text):
+  lines = text.count("\n")
+  if layer_of(os.path.dirname(path)) is not None and lines > README_LINES:
+    yield f"{path}: has {lines} lines; the README of a folder has at most {README_LINES}"
 
 
 def check_build(path, text):
@@ -171,7 +192,8 @@ def check(root):
   for folder, subfolders, names in os.walk(root):
     subfolders[:] = sorted(s for s in subfolders if not s.startswith((".", "bazel-")))
     for name in sorted(names):
-      checker = (check_build if name in BUILD_NAMES else check_source if name.endswith(SOURCE_SUFFIXES) else None)
+      checker = (check_build if name in BUILD_NAMES else check_readme if name == "README.md" else
+                 check_source if name.endswith(SOURCE_SUFFIXES) else None)
       if checker is None:
         continue
       full = os.path.join(folder, name)
@@ -216,7 +238,10 @@ PLANTED = [
     ("augment/geometry/a.cc", '#include "readers/loading/loader.h"', True),
     ("readers/loading/a.cc", '#include "augment/geometry/affine.h"', False),
     ("images/augment/a.cc", '#include "augment/geometry/affine.h"', True),
-    ("formats/testing/contract.cc", '#include "formats/formats.h"', False),
+    ("formats/testing/contract.cc", '#include "formats/tar/tar_header.h"', False),
+    ("formats/testing/contract.cc", '#include "formats/formats.h"', True),
+    ("formats/testing/datasets/a.cc", '#include "formats/core/format.h"', False),
+    ("formats/testing/datasets/a.cc", '#include "formats/testing/contract.h"', True),
     ("images/probe/probe.h", '#include "formats/core/image_info.h"', False),
     ("images/probe/probe.h", '#include "formats/core/sample.h"', True),
     ("readers/loading/loader.cc", '#include "formats/core/manifest.h"', False),
@@ -239,6 +264,20 @@ PLANTED = [
     ("validators/checks/shard_check.cc", '#include "validators/validator.h"', True),
     ("validators/validator.cc", '#include "validators/checks/shard_check.h"', False),
     ("readers/elsewhere/a.cc", '#include "readers/order/order.h"', True),
+    ("readers/elsewhere/a.cc", "int one = 1;", True),
+    ("api/jobs/a.cc", '#include "formats/io/file.h"', False),
+    ("api/jobs/a.cc", '#include "api/errors.h"', True),
+    ("api/jobs/a_test.cc", '#include "api/errors.h"', False),
+    ("api/a.cc", '#include "api/jobs/job_words.h"', False),
+    ("api/a.cc", '#include "validators/validator.h"', True),
+    ("api/a.cc", '#include "formats/formats.h"', True),
+    ("api/a.cc", '#include "formats/lmdb/lmdb_layout.h"', False),
+    ("python/BUILD", 'py_library(data = ["//jobs"])', True),
+    ("tests/x/a.cc", '#include "tests/x/b.h"', False),
+    ("tests/x/a.cc", '#include "tests/y/b.h"', True),
+    ("images/codecs/README.md", 8 * "one\n" + "ten", False),
+    ("images/codecs/README.md", 9 * "one\n" + "eleven", True),
+    ("docs/README.md", 9 * "one\n" + "eleven", False),
     ("converters/BUILD", 'cc_library(deps = ["//formats/core:sample"])', False),
     ("converters/BUILD", 'cc_library(deps = [\n  "//formats",\n])', True),
     ("converters/BUILD", 'cc_library(deps = ["//formats:formats"])', True),
