@@ -8,25 +8,22 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/extract_list.h"
-#include "cli/commands/extract_path.h"
 #include "cli/commands/folder_labels.h"
 #include "cli/commands/out_folder.h"
-#include "cli/commands/output_tree.h"
 #include "cli/commands/selection.h"
 #include "cli/flags/failure.h"
 #include "cli/terminal/progress.h"
 #include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
-#include "converters/listing/sidecars.h"
-#include "converters/sources/dataset_source.h"
+#include "converters/extracting/extractor.h"
+#include "converters/extracting/output_tree.h"
 #include "converters/sources/indexed_shards.h"
 #include "converters/threads/io_pool.h"
 #include "formats/io/escape.h"
-#include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
-#include "formats/webdataset/tool_indexes/shard_members.h"
+#include "formats/webdataset/label_text.h"
 #include "jobs/open_input.h"
 
 namespace shardpack::cli {
@@ -36,186 +33,42 @@ using absl::StrAppend;
 using absl::StrCat;
 
 constexpr uint64_t kNamedLosses = 20;
-constexpr std::string_view kLabelEnding = "cls";
-
-class Extractor {
+// Says what is renamed and withheld, and collects the labels.
+class Observer : public ExtractObserver {
  public:
   // `list`: nullptr if not requested.
-  Extractor(const Dataset& dataset, OutputTree& out, bool whole, ExtractList* list,
-            Terminal& terminal)
-      : labels(dataset.classes(), whole),
-        dataset_(dataset),
-        out_(out),
-        list_(list),
-        terminal_(terminal),
-        suffixes_(SidecarSuffixes(dataset)),
-        made_json_(HasMadeJson(dataset)) {}
+  Observer(const Dataset& dataset, bool whole, ExtractList* list, Terminal& terminal)
+      : labels(dataset.classes(), whole), list_(list), terminal_(terminal) {}
 
-  // Extracts one sample. An error ends the run; a withheld file does not.
-  absl::Status Extract(const SampleRow& row) {
-    const SampleLocation at = dataset_.Locate(row.id);
-    bool any = false;
-    for (size_t f = 0; f < row.index.fields(); ++f) {
-      if (!row.index.has_field(row.record, f)) continue;
-      any = true;
-      const std::string field(row.index.field_name(f));
-      // --with-json made it from facts about the image; the source had no such file.
-      if (made_json_ && field == kMetadataField) continue;
-      content_.resize(row.index.field(row.record, f).length);
-      const absl::Status read =
-          dataset_.ReadField(at, f, std::as_writable_bytes(std::span(content_)));
-      if (absl::IsDataLoss(read)) {
-        Withhold(row, StrCat(std::string(read.message()),
-                             "; pack validate says what is wrong with the shard"));
-        continue;
-      }
-      if (!read.ok()) return read;
-      Add(field, NameOf(row, field));
-    }
-    if (!any) Withhold(row, "the sample has no field");
-    bool label_file = false;
-    // WebDataset shards store the label as a separate file, which is not a field.
-    if (row.index.source_path(row.record).empty() && dataset_.format() == "webdataset") {
-      ASSIGN_OR_RETURN(std::optional<std::string> label, LabelFile(row));
-      if (label) {
-        label_file = true;
-        content_ = *std::move(label);
-        Add(std::string(kLabelEnding), {KeyOf(row), StrCat(".", std::string(kLabelEnding))});
-      }
-    }
-    labels.Add(PathOf(row), row.index.label(row.record), label_file);
-    return WriteAll(row, label_file);
+  void OnSample(const std::string& path, int64_t label, bool label_file) override {
+    labels.Add(path, label, label_file);
   }
 
-  std::atomic<uint64_t> files = 0, bytes = 0;
-  uint64_t withheld = 0, renamed = 0;
-  FolderLabels labels;
-  std::map<std::string, uint64_t> of_field;  // files
-
- private:
-  struct FileName {
-    std::string stem, ending;
-  };
-
-  // The label as written in the shard, such as "007" or "-1"; a number would not keep the spelling.
-  absl::StatusOr<std::optional<std::string>> LabelFile(const SampleRow& row) {
-    const std::optional<size_t> field = row.index.FindField(kLabelEnding);
-    if (field && row.index.has_field(row.record, *field))
-      return std::nullopt;  // a text field, which is written anyway
-    if (row.shard.data_path != shard_.path()) {
-      ASSIGN_OR_RETURN(File shard, File::OpenRead(row.shard.data_path));
-      shard_ = std::move(shard);
-    }
-    const Extent record = row.index.record(row.record);
-    return LabelText(shard_, record.offset, record.length);
+  void OnImage(const std::string& path, int64_t label,
+               std::span<const std::string> parts) override {
+    if (list_ != nullptr) list_->Add(path, label, parts);
   }
 
-  static std::string KeyOf(const SampleRow& row) {
-    const std::string_view key = row.index.key(row.record);
-    return key.empty() ? StrCat(row.shard.name, "-", row.record) : std::string(key);
-  }
-
-  // If pixels were changed, the image may have another format than its source.
-  std::string WithItsEnding(std::string_view path, ImageFormat format) const {
-    if (dataset_.manifest() == nullptr || dataset_.manifest()->facts.pixels.count("format") == 0)
-      return std::string(path);
-    return NamedAs(std::string(path), format);
-  }
-
-  // The name of the field whose bytes are in content_.
-  FileName NameOf(const SampleRow& row, const std::string& field) const {
-    const std::string_view source = row.index.source_path(row.record);
-    const std::string stem = source.empty() ? KeyOf(row) : std::string(PathStem(source));
-    if (field != kImageField) {
-      const auto suffix = suffixes_.find(field);
-      return {stem, StrCat(".", suffix == suffixes_.end() ? field : suffix->second)};
-    }
-    const ImageFormat format = ImageOf(row, AsBytes(content_)).format;
-    if (source.empty()) return {stem, StrCat(".", std::string(ImageExtension(format)))};
-    const std::string path = WithItsEnding(source, format);
-    return {std::string(PathStem(path)), path.substr(PathStem(path).size())};
-  }
-
-  static std::string PathOf(const SampleRow& row) {
-    const std::string_view source = row.index.source_path(row.record);
-    return source.empty() ? KeyOf(row) : std::string(source);
-  }
-
-  // Adds content_ as a file of the sample.
-  void Add(std::string field, FileName name) {
-    pending_.push_back({std::move(field), std::move(name), std::move(content_)});
-    content_.clear();
-  }
-
-  // `label_file`: the last file is the label.
-  absl::Status WriteAll(const SampleRow& row, bool label_file) {
-    std::vector<OutputTree::NewFile> together;
-    for (const Pending& file : pending_) {
-      std::string path = HarmlessPath(file.name.stem + file.name.ending);
-      const std::string ending = HarmlessPath(file.name.ending);
-      const size_t kept = !file.name.ending.empty() && path.ends_with(ending) ? ending.size() : 0;
-      together.push_back({std::move(path), kept, AsBytes(file.content)});
-    }
-    ASSIGN_OR_RETURN(const std::vector<OutputTree::Written> written, out_.WriteTogether(together));
-    std::string image;
-    std::vector<std::string> parts;
-    for (size_t i = 0; i < written.size(); ++i) {
-      const std::string& field = pending_[i].field;
-      if (!written[i].path.ok()) {
-        Withhold(row, std::string(written[i].path.status().message()));
-        continue;
-      }
-      SayRenamed(pending_[i].name, together[i].path, *written[i].path);
-      if (field == kImageField) {
-        image = *written[i].path;
-      } else if (!label_file || i + 1 < written.size()) {
-        parts.push_back(PartOf(field));
-      }
-      if (!written[i].fresh) continue;  // another sample has the same file
-      ++files;
-      ++of_field[field];
-      bytes += pending_[i].content.size();
-    }
-    pending_.clear();
-    if (list_ != nullptr && !image.empty()) list_->Add(image, row.index.label(row.record), parts);
-    return absl::OkStatus();
-  }
-
-  // The name that --fields uses for it.
-  std::string PartOf(const std::string& field) const {
-    const auto suffix = suffixes_.find(field);
-    return suffix == suffixes_.end() ? field : StrCat(suffix->second, ":", field);
-  }
-
-  void SayRenamed(const FileName& name, const std::string& path, const std::string& written) {
-    const std::string wanted = name.stem + name.ending;
-    if (written == wanted || ++renamed > kNamedLosses) return;
+  void OnRenamed(const std::string& wanted, const std::string& harmless,
+                 const std::string& written) override {
+    if (++renamed > kNamedLosses) return;
     terminal_.Warn(
         StrCat(EscapeForTerminal(wanted), " is written as ", EscapeForTerminal(written), ": ",
-               written == path ? "the name has characters that harm a terminal or a path"
-                               : "the name is too long, or another sample's file has it"));
+               written == harmless ? "the name has characters that harm a terminal or a path"
+                                   : "the name is too long, or another sample's file has it"));
   }
 
-  void Withhold(const SampleRow& row, const std::string& why) {
-    if (++withheld <= kNamedLosses) {
-      terminal_.Warn(StrCat("withheld ", EscapeForTerminal(row.index.key(row.record)), ": ", why));
-    }
+  void OnWithheld(std::string_view key, const std::string& why) override {
+    if (++withheld <= kNamedLosses)
+      terminal_.Warn(StrCat("withheld ", EscapeForTerminal(key), ": ", why));
   }
 
-  const Dataset& dataset_;
-  OutputTree& out_;
+  uint64_t withheld = 0, renamed = 0;
+  FolderLabels labels;
+
+ private:
   ExtractList* const list_;
   Terminal& terminal_;
-  const std::map<std::string, std::string> suffixes_;
-  const bool made_json_;
-  struct Pending {
-    std::string field;
-    FileName name;
-    std::string content;
-  };
-  std::vector<Pending> pending_;  // of the current sample
-  std::string content_;           // of the current field
-  File shard_;                    // the shard of the last label read
 };
 
 // "100 images, 98 txt, 100 mask".
@@ -234,18 +87,18 @@ std::string DescribeFields(const Extractor& extractor) {
   return text;
 }
 
-std::string Json(const Extractor& extractor, const std::string& out) {
+std::string Json(const Extractor& extractor, const Observer& observer, const std::string& out) {
   nlohmann::json fields = nlohmann::json::object();
   for (const auto& [name, count] : extractor.of_field) fields[PercentEscape(name)] = count;
   const nlohmann::json json = {{"schema", "shardpack.extract/1"}, {"out", PercentEscape(out)},
                                {"files", extractor.files.load()}, {"fields", std::move(fields)},
-                               {"bytes", extractor.bytes.load()}, {"renamed", extractor.renamed},
-                               {"withheld", extractor.withheld}};
+                               {"bytes", extractor.bytes.load()}, {"renamed", observer.renamed},
+                               {"withheld", observer.withheld}};
   return json.dump() + "\n";
 }
 
-void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::string& out,
-                Terminal& terminal) {
+void SaySummary(const Extractor& extractor, const Observer& observer, const OutputTree& tree,
+                const std::string& out, Terminal& terminal) {
   const std::string fields = DescribeFields(extractor);
   terminal.Say(StrCat("extracted ", Counted(extractor.files, "file", "files"), ", ",
                       FormatBytes(extractor.bytes), ", into ", EscapeForTerminal(out),
@@ -254,17 +107,17 @@ void SaySummary(const Extractor& extractor, const OutputTree& tree, const std::s
     terminal.Say(StrCat("made      the folder ", EscapeForTerminal(tree.made_parent()),
                         ", which was not there"));
   }
-  if (extractor.renamed > 0)
-    terminal.Say(StrCat("renamed   ", Counted(extractor.renamed, "file", "files")));
-  if (extractor.withheld > 0)
-    terminal.Say(StrCat("withheld  ", FormatCount(extractor.withheld), " samples or fields"));
+  if (observer.renamed > 0)
+    terminal.Say(StrCat("renamed   ", Counted(observer.renamed, "file", "files")));
+  if (observer.withheld > 0)
+    terminal.Say(StrCat("withheld  ", FormatCount(observer.withheld), " samples or fields"));
 }
 
 // Includes the commands that write the labels to a list.
-void WarnOfLabels(const Extractor& extractor, const Dataset& dataset,
+void WarnOfLabels(const FolderLabels& labels, const Dataset& dataset,
                   const std::vector<std::string>& inputs, const std::string& out,
                   const CommandLine& line, Terminal& terminal) {
-  const std::string doubt = extractor.labels.Doubt();
+  const std::string doubt = labels.Doubt();
   if (doubt.empty()) return;
   terminal.Warn(StrCat(doubt,
                        ". --list writes the labels down, and says what packs the files again with "
@@ -348,7 +201,8 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
 
   EndAtOnceOnSignal(false);
   const bool whole = !line.samples().label && line.samples().limit == 0;
-  Extractor extractor(*dataset, *tree, whole, list ? &*list : nullptr, terminal);
+  Observer observer(*dataset, whole, list ? &*list : nullptr, terminal);
+  Extractor extractor(*dataset, *tree, LabelText, observer);
   Progress progress(terminal);
   std::atomic<uint64_t> samples = 0;
   progress.Watch([&] {
@@ -379,15 +233,15 @@ ExitCode RunExtract(const CommandLine& line, Terminal& terminal) {
     SayHowToGoOn(code, "What is written is kept.", line, terminal);
     return code;
   }
-  SaySummary(extractor, *tree, out, terminal);
+  SaySummary(extractor, observer, *tree, out, terminal);
   if (!list) {
-    WarnOfLabels(extractor, *dataset, inputs, out, line, terminal);
+    WarnOfLabels(observer.labels, *dataset, inputs, out, line, terminal);
   } else {
     SayList(list->images(), line.samples().list, command, terminal);
   }
   Results results;
-  if (line.json) results.Write(Json(extractor, out));
-  const bool all = extractor.withheld == 0 && extractor.renamed == 0 && command.ok();
+  if (line.json) results.Write(Json(extractor, observer, out));
+  const bool all = observer.withheld == 0 && observer.renamed == 0 && command.ok();
   return FinishResults(results, all ? ExitCode::kDone : ExitCode::kSkipped, terminal);
 }
 

@@ -25,9 +25,9 @@
 #include "absl/status/statusor.h"
 #include "cli/flags/command_line.h"
 #include "cli/terminal/terminal.h"
-#include "formats/core/shard_index.h"
 #include "jobs/open_input.h"
 #include "readers/dataset/dataset.h"
+#include "readers/dataset/sample_row.h"
 #include "validators/looking/shards_with_index.h"
 
 namespace shardpack::cli {
@@ -59,22 +59,9 @@ struct Selection {
   static absl::StatusOr<Selection> Make(const Dataset& dataset, const CommandLine& line);
 };
 
-struct SampleRow {
-  uint64_t id = 0;  // over all shards
-  const DatasetShard& shard;
-  const ShardIndex& index;
-  uint64_t record = 0;  // within the shard
-};
-
 // Calls `visit` for each selected sample, in order, until it returns false.
 absl::Status ForEachSample(const Dataset& dataset, const Selection& selection,
                            const std::function<bool(const SampleRow&)>& visit);
-
-// The image facts from the sample's index or, for a third-party shard, whose index has none, from
-// the image itself; unknown if it cannot be read.
-absl::StatusOr<ImageInfo> ImageOf(const Dataset& dataset, const SampleRow& row);
-// The same if the image's bytes have been read.
-ImageInfo ImageOf(const SampleRow& row, Bytes image);
 
 }  // namespace shardpack::cli
 

@@ -82,9 +82,9 @@ bool HoldsSourcePaths(const std::string& there, const std::string& made, uint64_
 absl::Status LostDataset(const std::string& out, const std::string& index) {
   return absl::DataLossError(absl::StrCat(
       EscapeForTerminal(index),
-      " is the index that pack has built with this shard: ", EscapeForTerminal(out),
-      " is a dataset whose manifest.json is lost. With a copy of the dataset, such as the command "
-      "that built it makes in another folder, it is put back by\n  ",
+      " is the index that pack built along with this shard: ", EscapeForTerminal(out),
+      " is a dataset whose manifest.json is lost. To restore it from a copy of the dataset (the "
+      "command that built it makes one in another folder):\n  ",
       TypedProgram(), " repair ", ShellQuoted(out),
       " --from COPY\n--overwrite would make an index of the shards alone, and the paths of the "
       "source and the names of the classes would be lost"));
@@ -92,8 +92,8 @@ absl::Status LostDataset(const std::string& out, const std::string& index) {
 
 absl::Status NotAnIndex(const std::string& path) {
   return Conflict(path,
-                  "is there and is not an index of pack, so that it is not replaced; move it away "
-                  "and run again");
+                  "already exists and is not an index made by pack, so it is not replaced; move it "
+                  "away and run again");
 }
 
 // Whether the manifest that is there may be replaced: a file, no link, that pack has written.
@@ -105,14 +105,14 @@ absl::Status CheckIsManifest(const std::string& out, bool damaged) {
   const std::string path = folder.PathOf(kManifestName);
   if (look.kind != OwnedFolder::Kind::kFile) {
     return Conflict(path,
-                    "is not a file, such as pack writes, so that it is not replaced; move it away "
-                    "and run again");
+                    "is not a file that pack wrote, so it is not replaced; move it away and run "
+                    "again");
   }
   if (!damaged) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string text, folder.Read(kManifestName, kMaxManifestBytes));
   if (IsManifestText(text)) return absl::OkStatus();
-  return Conflict(
-      path, "was not written by pack, so that it is not replaced; move it away and run again");
+  return Conflict(path,
+                  "was not written by pack, so it is not replaced; move it away and run again");
 }
 
 // Damaged it may be without what tells an index: of the size that its manifest says, or empty.

@@ -44,7 +44,7 @@ absl::Status CheckPlaces(const std::string& out, const Manifest& manifest) {
     if (damage.empty()) return absl::OkStatus();
   }
   return Refuse(path,
-                "was not written by pack, so that it is not replaced; move it away and run again");
+                "was not written by pack, so it is not replaced; move it away and run again");
 }
 
 std::string DataPathOf(const std::string& out, const Manifest& manifest,

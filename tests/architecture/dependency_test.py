@@ -52,6 +52,7 @@ SUBFOLDERS = {
     "cli/flags": {"terminal"},
     "cli/terminal": set(),
     "converters/building": {"listing", "planning", "publishing", "threads"},
+    "converters/extracting": {"listing", "sources"},
     "converters/indexing": {"listing", "planning", "publishing", "sources"},
     "converters/listing": {"threads"},
     "converters/planning": {"listing"},

@@ -380,7 +380,7 @@ class IndexTest(command.PackTest):
     self.assertIn("part-1.pidx is there", self.pack("index", "in", expect=5).stderr)
     self.assertEqual(b"mine", (self.folder / "in/part-1.pidx").read_bytes())
     refused = self.pack("index", "in", "--overwrite", expect=5).stderr
-    self.assertIn("in/part-1.pidx is there and is not an index of pack, so that it is not replaced; move it away", refused)
+    self.assertIn("in/part-1.pidx already exists and is not an index made by pack, so it is not replaced; move it away", refused)
     self.assertEqual(b"mine", (self.folder / "in/part-1.pidx").read_bytes())
     # One that pack has made, of another shard.
     self.pack("index", "in/part-0.tar", "-o", "other")
@@ -440,7 +440,7 @@ class IndexTest(command.PackTest):
     self.write("in/part-0.pidx", b"mine")
     (self.folder / "in/manifest.json").unlink()
     self.write("in/.pack/index", NOTED + b"part-0.pidx\n")
-    self.assertIn("in/part-0.pidx is there and is not an index of pack", self.pack("index", "in", expect=5).stderr)
+    self.assertIn("in/part-0.pidx already exists and is not an index made by pack", self.pack("index", "in", expect=5).stderr)
     self.assertEqual(b"mine", (self.folder / "in/part-0.pidx").read_bytes())
 
   def test_overwrite_of_an_older_versions_index_keeps_a_file_of_todays_name(self):
@@ -449,7 +449,7 @@ class IndexTest(command.PackTest):
     self.rename_index("in", "part-0.pidx", "part-0.tar.pidx")
     self.write("in/part-0.pidx", b"mine")
     before = self.contents("in")
-    self.assertIn("in/part-0.pidx is there and is not an index of pack", self.pack("index", "in", "--overwrite", expect=5).stderr)
+    self.assertIn("in/part-0.pidx already exists and is not an index made by pack", self.pack("index", "in", "--overwrite", expect=5).stderr)
     self.assertEqual(before, self.contents("in"))
     (self.folder / "in/part-0.pidx").unlink()
     self.pack("index", "in", "--overwrite")
@@ -549,7 +549,7 @@ class IndexTest(command.PackTest):
       index.write_bytes(data) if isinstance(data, bytes) else index.symlink_to(data)
       before = self.contents("out")
       refused = self.pack("index", "in", "-o", "out", "--overwrite", expect=5).stderr
-      self.assertIn("out/part-1.pidx is there and is not an index of pack, so that it is not replaced; move it away", refused)
+      self.assertIn("out/part-1.pidx already exists and is not an index made by pack, so it is not replaced; move it away", refused)
       self.assertEqual(before, self.contents("out"))
     # What damage leaves of one.
     for data in (b"", bytes(len(whole)), whole[:100]):

@@ -15,8 +15,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -44,12 +42,6 @@ absl::StatusOr<uint64_t> VisitMembers(const File& file, uint64_t size_bytes,
 // The same for a shard of the dataset that `input` describes.
 absl::StatusOr<uint64_t> VisitMembers(const SidecarInput& input, const ManifestShard& shard,
                                       const MemberVisitor& visit);
-
-// The text of the label member of the record at [offset, offset + length), as written there: "007",
-// "+3", "5
-// ". nullopt if the record has none. Errors: read errors.
-absl::StatusOr<std::optional<std::string>> LabelText(const File& file, uint64_t offset,
-                                                     uint64_t length);
 
 }  // namespace shardpack
 

@@ -17,8 +17,8 @@
 // is not empty, a file in its place, a `.pack-extract` of another program, an unfinished other
 // request, a file with other bytes, and links. Write: InvalidArgument for a name that the file
 // system does not accept; I/O Status.
-#ifndef SHARDPACK_CLI_COMMANDS_OUTPUT_TREE_H_
-#define SHARDPACK_CLI_COMMANDS_OUTPUT_TREE_H_
+#ifndef SHARDPACK_CONVERTERS_EXTRACTING_OUTPUT_TREE_H_
+#define SHARDPACK_CONVERTERS_EXTRACTING_OUTPUT_TREE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@
 #include "formats/io/bytes.h"
 #include "formats/io/file.h"
 
-namespace shardpack::cli {
+namespace shardpack {
 
 class OutputTree {
  public:
@@ -89,6 +89,6 @@ class OutputTree {
   std::unordered_set<uint64_t> written_;  // in a resumed run: hashes of the paths
 };
 
-}  // namespace shardpack::cli
+}  // namespace shardpack
 
-#endif  // SHARDPACK_CLI_COMMANDS_OUTPUT_TREE_H_
+#endif  // SHARDPACK_CONVERTERS_EXTRACTING_OUTPUT_TREE_H_

@@ -1,4 +1,4 @@
-#include "cli/commands/output_tree.h"
+#include "converters/extracting/output_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include "formats/io/named_lock.h"
 #include "formats/io/status_macros.h"
 
-namespace shardpack::cli {
+namespace shardpack {
 namespace {
 
 using absl::StrAppend;
@@ -411,4 +411,4 @@ absl::StatusOr<std::vector<OutputTree::Written>> OutputTree::WriteTogether(
   return written;
 }
 
-}  // namespace shardpack::cli
+}  // namespace shardpack

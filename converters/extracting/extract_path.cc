@@ -1,11 +1,11 @@
-#include "cli/commands/extract_path.h"
+#include "converters/extracting/extract_path.h"
 
 #include <algorithm>
 
 #include "converters/listing/sidecars.h"
 #include "formats/io/escape.h"
 
-namespace shardpack::cli {
+namespace shardpack {
 namespace {
 
 // Leaves '%' alone, so that text names come back unchanged.
@@ -55,4 +55,4 @@ std::string_view PathStem(std::string_view path) {
   return path.substr(0, base + Stem(path.substr(base)).size());
 }
 
-}  // namespace shardpack::cli
+}  // namespace shardpack

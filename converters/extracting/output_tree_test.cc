@@ -1,4 +1,4 @@
-#include "cli/commands/output_tree.h"
+#include "converters/extracting/output_tree.h"
 
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ extern "C" int flock(int descriptor, int operation) noexcept {
   return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
 }
 
-namespace shardpack::cli {
+namespace shardpack {
 namespace {
 
 namespace fs = std::filesystem;
@@ -203,4 +203,4 @@ TEST_F(OutputTreeTest, NamesThatAreTakenAreNotOverwritten) {
 }
 
 }  // namespace
-}  // namespace shardpack::cli
+}  // namespace shardpack

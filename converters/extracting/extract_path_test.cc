@@ -1,8 +1,8 @@
-#include "cli/commands/extract_path.h"
+#include "converters/extracting/extract_path.h"
 
 #include <gtest/gtest.h>
 
-namespace shardpack::cli {
+namespace shardpack {
 namespace {
 
 TEST(HarmlessPath, KeepsWhatIsHarmless) {
@@ -45,4 +45,4 @@ TEST(PathStem, IsWhatSidecarsShare) {
 }
 
 }  // namespace
-}  // namespace shardpack::cli
+}  // namespace shardpack
