@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/conflict.h"
 #include "formats/io/list_folder.h"
 #include "formats/io/status_macros.h"
 
@@ -261,8 +262,8 @@ bool IsJournalName(std::string_view name) {
 }
 
 absl::StatusOr<std::unique_ptr<Journal>> Journal::Open(const std::string& path, bool sync) {
-  const absl::Status not_ours = absl::FailedPreconditionError(absl::StrCat(
-      EscapeForTerminal(path), " is not a journal of pack; move it away and run again"));
+  const absl::Status not_ours =
+      Conflict(path, "is not a journal of pack; move it away and run again");
   const int fd =
       ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   if (fd < 0) return errno == ELOOP ? not_ours : IoStatus("open", path, errno);
@@ -334,9 +335,8 @@ absl::Status JournalReader::ReadEachNew(const std::function<void(ShardResult&)>&
     struct stat facts;
     if (::fstat(file.descriptor(), &facts) != 0) return IoStatus("look at", file.path(), errno);
     if (!S_ISREG(facts.st_mode)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(EscapeForTerminal(file.path()),
-                       " is not a file, as pack's journals are; move it away and run again"));
+      return Conflict(file.path(),
+                      "is not a file, as pack's journals are; move it away and run again");
     }
     const auto size = static_cast<uint64_t>(facts.st_size);
     uint64_t& done = read_[name];

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "converters/planning/plan_bytes.h"
+#include "converters/publishing/conflict.h"
 #include "converters/publishing/exchange.h"
 #include "converters/publishing/index_mark.h"
 #include "converters/publishing/journal.h"
@@ -365,17 +366,15 @@ absl::StatusOr<PackEntries> ListPackFolder(const OwnedFolder& dataset) {
 
 absl::Status CheckJournal(const OwnedFolder& dataset, const PackEntries& entries) {
   if (!Contains(entries.others, kJournalName)) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(EscapeForTerminal(dataset.PathOf(kJournalName)),
-                   " is not a journal of pack; move it away and run again"));
+  return Conflict(dataset.PathOf(kJournalName),
+                  "is not a journal of pack; move it away and run again");
 }
 
 absl::Status CheckMayWrite(const OwnedFolder& dataset, std::string_view name) {
   ASSIGN_OR_RETURN(const bool ours, PackLister(dataset).MayWrite(std::string(name)));
   if (ours) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(EscapeForTerminal(dataset.PathOf(name)),
-                   " was not made by pack, which would write it; move it away and run again"));
+  return Conflict(dataset.PathOf(name),
+                  "was not made by pack, which would write it; move it away and run again");
 }
 
 absl::Status RemoveRunStage(const OwnedFolder& dataset, const std::string& run) {
@@ -384,10 +383,8 @@ absl::Status RemoveRunStage(const OwnedFolder& dataset, const std::string& run) 
   if (look.kind == Kind::kNothing) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<std::string> others,
                    RemoveAll(dataset, [&](PackLister& lister) { return lister.Run(folder); }));
-  return others.empty()
-             ? absl::OkStatus()
-             : absl::FailedPreconditionError(absl::StrCat(
-                   EscapeForTerminal(dataset.PathOf(others.front())), " was not made by pack"));
+  return others.empty() ? absl::OkStatus()
+                        : Conflict(dataset.PathOf(others.front()), "was not made by pack");
 }
 
 absl::Status RemoveStage(const OwnedFolder& dataset) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "converters/publishing/conflict.h"
 #include "converters/publishing/pack_names.h"
 #include "formats/io/same_file.h"
 #include "formats/io/status_macros.h"
@@ -48,17 +49,15 @@ absl::Status CheckPackFolder(const std::string& dataset) {
       return errno == ENOENT || errno == ENOTDIR ? absl::OkStatus()
                                                  : IoStatus("look at", path, errno);
     }
-    return (facts.st_mode & S_IFMT) == kind
-               ? absl::OkStatus()
-               : absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(path), what));
+    return (facts.st_mode & S_IFMT) == kind ? absl::OkStatus() : Conflict(path, what);
   };
   for (const std::string_view name :
        {kPackFolder, kStageFolder, kOwnersFolder, kLeaseFolder, kFailedFolder}) {
     RETURN_IF_ERROR(
-        check(name, S_IFDIR, " is a link or a file, where pack has a folder; remove it by hand"));
+        check(name, S_IFDIR, "is a link or a file, where pack has a folder; remove it by hand"));
   }
   constexpr char kNoFile[] =
-      " is a link or a folder, where pack has a file; move it away and run again";
+      "is a link or a folder, where pack has a file; move it away and run again";
   for (const std::string_view name : kBuildNotes) {
     RETURN_IF_ERROR(check(name, S_IFREG, kNoFile));
   }
@@ -68,20 +67,18 @@ absl::Status CheckPackFolder(const std::string& dataset) {
 
 absl::StatusOr<File> LockPackFolder(const std::string& dataset, bool needed) {
   RETURN_IF_ERROR(CheckPackFolder(dataset));
-  const auto conflict = [&](const std::string& why) {
-    return absl::FailedPreconditionError(absl::StrCat(EscapeForTerminal(dataset), " ", why));
-  };
   const std::string path = absl::StrCat(dataset, "/", std::string(kLockName));
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (fd < 0) return IoStatus("open", path, errno);
   File file(fd, path);
   const int error = TryLock(fd, F_WRLCK);
-  if (error == EAGAIN || error == EACCES) return conflict("is locked by another run of pack");
+  if (error == EAGAIN || error == EACCES)
+    return Conflict(dataset, "is locked by another run of pack");
   if (error != 0 && (needed || !IsUnsupported(error))) return IoStatus("lock", path, error);
   // The run that held it may have finished and removed the folder between our open and our lock.
   ASSIGN_OR_RETURN(const bool named, IsNamed(fd, path));
   if (!named) {
-    return conflict("was finished by another run of pack just now");
+    return Conflict(dataset, "was finished by another run of pack just now");
   }
   return file;
 }
@@ -104,8 +101,7 @@ absl::StatusOr<SharedPackFolder> SharePackFolder(const std::string& dataset) {
     shared.file = File(fd, path);
     const int error = TryLock(fd, F_RDLCK);
     if (error == EAGAIN || error == EACCES) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(EscapeForTerminal(dataset), " is locked by another run of pack"));
+      return Conflict(dataset, "is locked by another run of pack");
     }
     if (error != 0 && !IsUnsupported(error)) return IoStatus("lock", path, error);
     ASSIGN_OR_RETURN(const bool named, IsNamed(fd, path));
