@@ -135,7 +135,7 @@ absl::Status CheckIsText(const std::string& path) {
 std::string SourceToName(const Manifest& manifest) {
   constexpr int kMaxConversions = 16;
   Manifest at = manifest;
-  for (int i = 0; i < kMaxConversions && !at.adopted(); ++i) {
+  for (int i = 0; i < kMaxConversions && !at.indexed_in_place(); ++i) {
     struct stat facts;
     const std::string root = at.source_root;
     if (root.empty() || ::stat(root.c_str(), &facts) != 0) return "";
@@ -147,7 +147,7 @@ std::string SourceToName(const Manifest& manifest) {
 }
 
 absl::Status CheckCanBeCompared(const std::string& path, bool folder, const Manifest& manifest) {
-  if (manifest.adopted()) {
+  if (manifest.indexed_in_place()) {
     return absl::InvalidArgumentError(
         "--against: the dataset was indexed in place and has no paths of source files, so that "
         "there is nothing to compare");

@@ -252,7 +252,8 @@ void CheckNames(const Manifest& manifest, const Format* format, FindingTally& fi
     findings.Report(std::move(finding));
   }
   // Shards indexed in place may have any names.
-  if (manifest.adopted() || format == nullptr || FindLayout(*format, manifest.layout) == nullptr)
+  if (manifest.indexed_in_place() || format == nullptr ||
+      FindLayout(*format, manifest.layout) == nullptr)
     return;
   std::map<std::string_view, uint32_t> total, next;
   for (const ManifestShard& shard : manifest.shards) ++total[shard.split];

@@ -145,7 +145,7 @@ void AppendManifest(const Manifest& manifest, std::string* out) {
       StrAppend(out, " ", name, " ", Rounded(value));
     StrAppend(out, "\n");
   }
-  if (manifest.adopted()) {
+  if (manifest.indexed_in_place()) {
     StrAppend(out, "source    third-party shards, indexed in place", WhereShardsLie(manifest),
               "\n");
     return AppendVersion(manifest, out);
@@ -236,7 +236,7 @@ std::string Json(const Dataset& dataset, const Facts& facts) {
     const DatasetFacts& images = manifest->facts;
     json["layout"] = manifest->layout;
     json["source"] = PercentEscape(manifest->source_root);
-    json["adopted"] = manifest->adopted();
+    json["adopted"] = manifest->indexed_in_place();
     json["counts"] = {{"seen", manifest->counts.seen},
                       {"packed", manifest->counts.packed},
                       {"filtered", manifest->counts.filtered},

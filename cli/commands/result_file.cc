@@ -62,7 +62,7 @@ std::string InputAbove(const std::string& path, const std::vector<std::string>& 
     if (!std::filesystem::is_directory(input, error)) continue;
     if (LiesIn(path, input)) return input;
     const absl::StatusOr<Manifest> manifest = Manifest::Read(input);
-    if (!manifest.ok() || !manifest->adopted()) continue;
+    if (!manifest.ok() || !manifest->indexed_in_place()) continue;
     for (const ManifestShard& shard : manifest->shards) {
       std::filesystem::path data = PathInDataset(input, manifest->DataFileOf(shard));
       const Format* format = FindFormat(manifest->format);

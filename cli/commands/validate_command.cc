@@ -85,7 +85,7 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
     if (report.ok() && !gap.empty()) report->not_checked.push_back(gap);
     const absl::StatusOr<Manifest> manifest = Manifest::Read(line.arguments[0]);
     // In a folder made by pack this is an error, which was already reported.
-    if (report.ok() && manifest.ok() && manifest->adopted()) {
+    if (report.ok() && manifest.ok() && manifest->indexed_in_place()) {
       std::string unlisted = UnlistedShards(line.arguments[0], *manifest);
       if (!unlisted.empty()) report->not_checked.push_back(std::move(unlisted));
     }

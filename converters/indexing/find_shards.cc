@@ -109,7 +109,7 @@ absl::Status Finder::AddFolder(const std::string& folder) {
   const absl::StatusOr<Manifest> manifest = Manifest::Read(folder);
   if (!manifest.ok() && !absl::IsNotFound(manifest.status()))
     return DamagedManifest(WithoutSlashes(folder), manifest.status());
-  if (manifest.ok() && !manifest->adopted()) {
+  if (manifest.ok() && !manifest->indexed_in_place()) {
     return absl::InvalidArgumentError(absl::StrCat(
         EscapeForTerminal(folder), " is a dataset that pack has made: it has its indexes"));
   }

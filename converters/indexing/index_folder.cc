@@ -168,7 +168,7 @@ absl::Status IndexFolder::ReadManifest() {
   if (!there.ok() || !*there) return there.status();
   absl::StatusOr<Manifest> manifest = Manifest::Read(out_);
   if (!manifest.ok()) return TakeDamage(manifest.status());
-  if (!manifest->adopted()) {
+  if (!manifest->indexed_in_place()) {
     return Conflict(out_, "holds a dataset that pack has made: it has its indexes");
   }
   if (options_.overwrite) {

@@ -217,7 +217,7 @@ absl::Status Indexing::WorstStatus() const {
 
 Manifest Indexing::MakeManifest() const {
   Manifest manifest;
-  manifest.origin = std::string(kAdoptedOrigin);
+  manifest.origin = std::string(kIndexedInPlaceOrigin);
   manifest.format = std::string(found_.format->name);
   manifest.tool = options_.tool;
   manifest.classes = options_.classes;

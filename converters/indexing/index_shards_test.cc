@@ -91,7 +91,7 @@ TEST_F(IndexShardsTest, EverySampleIsReadFromWhereItLies) {
   EXPECT_EQ(Contents(in_), before) << "nothing is written beside the shards";
   const absl::StatusOr<Dataset> dataset = Dataset::Open(out_);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_TRUE(dataset->manifest()->adopted());
+  EXPECT_TRUE(dataset->manifest()->indexed_in_place());
   EXPECT_EQ(dataset->identity(), report->manifest.Identity());
   ASSERT_EQ(dataset->size(), samples_.size());
   for (uint64_t id = 0; id < samples_.size(); ++id) {

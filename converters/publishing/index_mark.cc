@@ -45,7 +45,7 @@ absl::Status CheckNotIndexed(const std::string& dataset) {
   ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(dataset));
   ASSIGN_OR_RETURN(const bool ours, IsIndexMark(folder, kIndexMark));
   const absl::StatusOr<Manifest> manifest = Manifest::Read(dataset);
-  const bool packed = manifest.ok() && !manifest->adopted();
+  const bool packed = manifest.ok() && !manifest->indexed_in_place();
   if (ours && !packed) {
     return absl::FailedPreconditionError(absl::StrCat(
         EscapeForTerminal(dataset),

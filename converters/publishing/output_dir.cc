@@ -275,7 +275,7 @@ absl::Status OutputDir::CheckIsOurs(const std::string& folder) const {
       Exists(absl::StrCat(folder, "/", std::string(kManifestName)));
   if (!published.ok() || !*published) return published.status();
   const absl::StatusOr<Manifest> manifest = Manifest::Read(folder);
-  if (manifest.ok() && manifest->adopted()) {
+  if (manifest.ok() && manifest->indexed_in_place()) {
     return Conflict(folder,
                     "holds shards that pack index has indexed in place, which are never replaced; "
                     "use another folder");

@@ -296,7 +296,7 @@ absl::Status RebuildByCopy(RepairWork& work, const DatasetCopy& from) {
 }  // namespace
 
 absl::Status RebuildByIndex(RepairWork& work) {
-  if (work.manifest.adopted()) return absl::OkStatus();
+  if (work.manifest.indexed_in_place()) return absl::OkStatus();
   FieldFinder finder = MakeFinder(work);
   std::vector<std::pair<RepairTarget*, const ShardIndex*>> targets;
   for (RepairTarget* target : work.Lost()) {
@@ -326,7 +326,7 @@ absl::Status RebuildByIndex(RepairWork& work) {
 }
 
 absl::Status RebuildByCopies(RepairWork& work) {
-  if (work.manifest.adopted()) return absl::OkStatus();
+  if (work.manifest.indexed_in_place()) return absl::OkStatus();
   for (const RepairSource& source : work.sources) {
     if (!source.copy) continue;
     RETURN_IF_ERROR(RebuildByCopy(work, *source.copy));

@@ -263,7 +263,7 @@ bool PlanHelps(RepairWork& work) {
 }  // namespace
 
 absl::Status RebuildByPlan(RepairWork& work) {
-  if (work.manifest.adopted()) return absl::OkStatus();
+  if (work.manifest.indexed_in_place()) return absl::OkStatus();
   absl::Status failed;
   for (const RepairSource& source : work.sources) {
     if (!source.replan || !PlanHelps(work)) continue;
@@ -283,8 +283,8 @@ absl::Status RebuildByPlan(RepairWork& work) {
   return PlanHelps(work) ? failed : absl::OkStatus();
 }
 
-absl::Status RebuildAdoptedIndexes(RepairWork& work) {
-  if (!work.manifest.adopted()) return absl::OkStatus();
+absl::Status RebuildIndexesOfShardsInPlace(RepairWork& work) {
+  if (!work.manifest.indexed_in_place()) return absl::OkStatus();
   for (uint32_t n = 0; n < work.manifest.shards.size(); ++n) {
     RepairTarget* const target = work.LostIndex(n);
     if (target == nullptr) continue;

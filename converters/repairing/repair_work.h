@@ -107,7 +107,7 @@ absl::Status RebuildByPlan(RepairWork& work);
 // what follows from shards and indexes: SHA256SUMS, third-party index files, order.u32.
 absl::Status RebuildOtherFiles(RepairWork& work);
 // the indexes of shards that were indexed in place:
-absl::Status RebuildAdoptedIndexes(RepairWork& work);
+absl::Status RebuildIndexesOfShardsInPlace(RepairWork& work);
 
 }  // namespace shardpack
 

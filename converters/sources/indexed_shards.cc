@@ -22,7 +22,8 @@ absl::StatusOr<bool> IsAsIndexed(const Dataset& dataset, uint32_t n) {
 }  // namespace
 
 absl::Status CheckIndexedShards(const Dataset& dataset, const std::string& folder, IoPool& pool) {
-  if (dataset.manifest() == nullptr || !dataset.manifest()->adopted()) return absl::OkStatus();
+  if (dataset.manifest() == nullptr || !dataset.manifest()->indexed_in_place())
+    return absl::OkStatus();
   const size_t shards = dataset.shards().size();
   std::vector<absl::StatusOr<bool>> same(shards, true);
   pool.ForEach(shards, [&](size_t n) { same[n] = IsAsIndexed(dataset, static_cast<uint32_t>(n)); });

@@ -136,7 +136,7 @@ absl::StatusOr<std::string> TextLabels::WhyNoLabel(const Text& text) const {
 
 // Samples that were forgotten, or marked to be ignored.
 void TextLabels::WarnOfUnlabelled(Listing& listing) const {
-  const bool foreign = dataset_.manifest() == nullptr || dataset_.manifest()->adopted();
+  const bool foreign = dataset_.manifest() == nullptr || dataset_.manifest()->indexed_in_place();
   if (!foreign || dataset_.format() != "webdataset" || labelled_ == 0 || unlabelled_ == 0) return;
   listing.warnings.push_back(absl::StrCat(unlabelled_, " of ", listing.rows(), " samples ",
                                           unlabelled_ == 1
@@ -151,7 +151,7 @@ absl::Status TextLabels::Settle(MissingPart missing, Listing& listing) const {
       labels_beside_texts_)
     return absl::OkStatus();
   if (labelled_ == 0) {
-    if (dataset_.manifest() == nullptr || dataset_.manifest()->adopted()) {
+    if (dataset_.manifest() == nullptr || dataset_.manifest()->indexed_in_place()) {
       listing.warnings.push_back(absl::StrCat(
           texts_.size(), texts_.size() == 1 ? " sample has a .cls" : " samples have a .cls",
           " that is not a number, and no label: a field like others; --label-from cls takes "

@@ -81,15 +81,16 @@ struct DatasetFacts {
   std::map<std::string, std::string> pixel_stats = {};
 };
 
-// The value of `origin` for third-party shards.
-inline constexpr std::string_view kAdoptedOrigin = "adopted";
+// The value of `origin` for third-party shards. The word is part of the file format, and so it
+// stays.
+inline constexpr std::string_view kIndexedInPlaceOrigin = "adopted";
 
 struct Manifest {
   static constexpr int kSchema = 1;
 
   std::string format, layout;
-  // Empty: packed from a source. kAdoptedOrigin: existing shards were indexed in place, so there is
-  // no plan, option or source, and the folder may contain other files.
+  // Empty: packed from a source. kIndexedInPlaceOrigin: existing shards were indexed in place, so
+  // there is no plan, option or source, and the folder may contain other files.
   std::string origin;
   std::map<std::string, std::string> tool;  // version, commit, linked libraries
   // Options that change bytes, as the user would write them.
@@ -118,7 +119,7 @@ struct Manifest {
   // the shards and indexes. DataLoss.
   absl::Status Check() const;
 
-  bool adopted() const { return origin == kAdoptedOrigin; }
+  bool indexed_in_place() const { return origin == kIndexedInPlaceOrigin; }
   // The file that a shard's extents refer to, absolute or relative to the dataset's folder: the
   // shard itself, the data file if the shard is a folder, or the shard's location.
   std::string DataFileOf(const ManifestShard& shard) const;

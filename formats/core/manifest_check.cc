@@ -77,7 +77,7 @@ bool IsSha256(std::string_view hex) {
 // Packed shards are in the dataset's folder; only shards indexed in place may be elsewhere.
 absl::Status CheckLocation(const Manifest& manifest, const ManifestShard& shard,
                            const FileEntry* file) {
-  if (!manifest.adopted() || !IsShardLocation(shard.location)) {
+  if (!manifest.indexed_in_place() || !IsShardLocation(shard.location)) {
     return RefuseManifest(absl::StrCat("shards: ", shard.name, " may not lie at ",
                                        EscapeForTerminal(shard.location)));
   }
@@ -177,8 +177,8 @@ void UpdateNumbers(DigestStream& stream, std::initializer_list<uint64_t> numbers
 
 absl::Status Manifest::Check() const {
   if (format.empty()) return RefuseManifest("format: empty");
-  if (!origin.empty() && !adopted()) {
-    return RefuseManifest(absl::StrCat("origin: expected ", std::string(kAdoptedOrigin),
+  if (!origin.empty() && !indexed_in_place()) {
+    return RefuseManifest(absl::StrCat("origin: expected ", std::string(kIndexedInPlaceOrigin),
                                        " or none, actual ", EscapeForTerminal(origin)));
   }
   if (!source_times.empty() && !ParseDigest(source_times))

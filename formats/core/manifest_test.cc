@@ -283,7 +283,7 @@ TEST(Manifest, AShardMayBeAFolder) {
   EXPECT_FALSE(Manifest::Parse(m.ToJson()).ok());
 }
 
-Manifest Adopted(const std::string& location) {
+Manifest InPlace(const std::string& location) {
   Manifest m = TwoShards();
   m.origin = "adopted";
   m.shards[0].location = location;
@@ -291,18 +291,18 @@ Manifest Adopted(const std::string& location) {
   return m;
 }
 
-TEST(Manifest, AnAdoptedShardMayLieElsewhere) {
+TEST(Manifest, AShardIndexedInPlaceMayLieElsewhere) {
   for (const char* good : {"../wds/train 0.tar", "/data/x.tar", "sub/a/b.tar", "../../\xC3\xA4.tar",
                            "..tar", "a/..b/c"}) {
-    const absl::StatusOr<Manifest> manifest = Manifest::Parse(Adopted(good).ToJson());
+    const absl::StatusOr<Manifest> manifest = Manifest::Parse(InPlace(good).ToJson());
     ASSERT_TRUE(manifest.ok()) << manifest.status();
-    EXPECT_TRUE(manifest->adopted());
+    EXPECT_TRUE(manifest->indexed_in_place());
     EXPECT_EQ(manifest->DataFileOf(manifest->shards[0]), good);
     EXPECT_EQ(manifest->DataFileOf(manifest->shards[1]), "val-000000.tar");
   }
   for (const char* bad : {"/", ".", "..", "../..", "./x", "a/./x", "a/../x", "../a/../x", "/../x",
                           "a//x", "x/", "//x"}) {
-    EXPECT_THAT(Refusal(Adopted(bad).ToJson()).message(), HasSubstr("may not lie at")) << bad;
+    EXPECT_THAT(Refusal(InPlace(bad).ToJson()).message(), HasSubstr("may not lie at")) << bad;
   }
   EXPECT_FALSE(IsShardLocation(std::string_view("a\0b", 3)));
   EXPECT_FALSE(IsShardLocation(std::string(5000, 'x')));
@@ -311,7 +311,7 @@ TEST(Manifest, AnAdoptedShardMayLieElsewhere) {
 }
 
 TEST(Manifest, APackedShardLiesInItsFolder) {
-  Manifest m = Adopted("../x.tar");
+  Manifest m = InPlace("../x.tar");
   m.origin = "";
   EXPECT_THAT(Refusal(m.ToJson()).message(), HasSubstr("may not lie at"));
   m.origin = "found";
@@ -418,9 +418,9 @@ TEST(Manifest, Golden) {
       ReadWholeFile("formats/core/testdata/two-shards.json", 1 << 20);
   ASSERT_TRUE(golden.ok()) << golden.status();
   EXPECT_EQ(TwoShards().ToJson(), *golden);
-  const absl::StatusOr<std::string> adopted =
+  const absl::StatusOr<std::string> in_place =
       ReadWholeFile("formats/core/testdata/adopted.json", 1 << 20);
-  const absl::StatusOr<Manifest> parsed = Manifest::Parse(*adopted);
+  const absl::StatusOr<Manifest> parsed = Manifest::Parse(*in_place);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->DataFileOf(parsed->shards[2]), "../wds/val-0002.tar");
 }

@@ -147,7 +147,7 @@ struct Dataset::State {
     origins.push_back({dataset, number});
   }
   // Takes the index of the most recently added shard, which is already loaded.
-  void Adopt(ShardIndex index) {
+  void Take(ShardIndex index) {
     IndexSlot& slot = indexes.back();
     IndexSlot::Loaded& loaded = slot.loaded.Get();
     loaded.index = std::move(index);
@@ -319,7 +319,7 @@ absl::StatusOr<Dataset> Dataset::OpenShards(std::span<const std::string> paths,
       state->lost.push_back(std::move(sample));
     }
     state->AddShard({row.name, row.split, shard.data_path, row.bytes, row.records});
-    state->Adopt(std::move(shard.index));
+    state->Take(std::move(shard.index));
   }
   state->warnings = warnings.Texts();
   state->Close();

@@ -230,7 +230,7 @@ TEST_F(DatasetTest, ForeignShardsAreScanned) {
   EXPECT_TRUE(absl::IsDataLoss(Dataset::Open(paths[0], kToy).status()));
 }
 
-TEST_F(DatasetTest, AdoptedShardsAreReadWhereTheManifestSaysThatTheyLie) {
+TEST_F(DatasetTest, ShardsIndexedInPlaceAreReadWhereTheManifestSaysThatTheyLie) {
   absl::StatusOr<Manifest> manifest = Manifest::Read(folder_);
   const std::string elsewhere = MakeTestFolder("elsewhere");
   manifest->origin = "adopted";

@@ -244,7 +244,7 @@ class ArraysTest(command.PackTest):
     (self.folder / "in/a.npy/labels.npy").unlink()
     self.assertIn("label-mismatch", self.pack("validate", "apart", expect=4).stdout)
 
-  def test_foreign_arrays_are_adopted_and_converted(self):
+  def test_foreign_arrays_are_indexed_and_converted(self):
     images = np.random.default_rng(1).integers(0, 256, (40, 8, 9, 3), np.uint8)
     (self.folder / "mine").mkdir()
     np.save(self.folder / "mine/images.npy", images)

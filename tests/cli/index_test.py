@@ -275,7 +275,7 @@ class IndexTest(command.PackTest):
     shutil.rmtree(self.folder / "moved/b")
     self.pack("info", "moved/out", expect=4)
 
-  def test_adopted_shards_are_never_replaced(self):
+  def test_shards_indexed_in_place_are_never_replaced(self):
     self.source()
     self.make_shards()
     self.pack("index", "in")

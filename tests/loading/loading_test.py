@@ -79,7 +79,7 @@ class LoadingTest(unittest.TestCase):
         for order, world in (("shuffle", 1), ("sequential", 2), ("blocks", 4)):
           self.assertEqual(want, self.listed(out, fields, "--order", order, "--world-size", world))
 
-  def test_adopted_shards_some_of_whose_samples_lack_a_field(self):
+  def test_shards_indexed_in_place_some_of_whose_samples_lack_a_field(self):
     for part in sorted((self.folder / "src").rglob("*.json"))[::3]:
       part.unlink()
     classes = sorted(path.name for path in (self.folder / "src").iterdir())

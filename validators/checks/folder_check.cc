@@ -75,7 +75,7 @@ void FindExtras(const std::string& root, const std::string& prefix, const Manife
       findings.Report(MakeFinding(FindingId::kLeftoverPackFolder, name));
     } else if (prefix.empty() && IsFolderOfManifest(manifest, name)) {
       FindExtras(root, full + "/", manifest, lock_file, findings);
-    } else if (!manifest.adopted() || full.ends_with(kIndexSuffix)) {
+    } else if (!manifest.indexed_in_place() || full.ends_with(kIndexSuffix)) {
       // Shards indexed in place may have any neighbours.
       findings.Report(MakeFinding(FindingId::kFileExtra, full));
     }

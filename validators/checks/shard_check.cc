@@ -148,7 +148,7 @@ void ShardCheck::CheckHead() {
     ReadFailed(got.status());
   } else if (task_.format != nullptr && row_.records > 0 &&
              !task_.format->sniff(Bytes(head).first(*got),
-                                  task_.manifest.adopted() ? row_.name : "")) {
+                                  task_.manifest.indexed_in_place() ? row_.name : "")) {
     Report(FindingId::kUnknownFormat, row_.name, std::string(task_.format->name), "",
            "the file does not begin like one of this format");
   }
@@ -166,7 +166,7 @@ bool ShardCheck::CheckPass() {
     static const ShardIndex* const kEmpty =
         new ShardIndex(*ShardIndex::FromBytes(ShardIndexBuilder().Finish(0), 0));
     FindingTally ignored;
-    RecordMatch match(index_ ? *index_ : *kEmpty, row_.name, task_.manifest.adopted(),
+    RecordMatch match(index_ ? *index_ : *kEmpty, row_.name, task_.manifest.indexed_in_place(),
                       index_ ? static_cast<FindingSink&>(out_.findings) : ignored);
     absl::Status scanned = task_.format->scanner->Scan(
         in, {.shard_name = row_.name, .strict = true, .label_base = task_.manifest.label_base},
