@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,8 +10,6 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "converters/listing/offered_flags.h"
 #include "converters/publishing/conflict.h"
 #include "converters/publishing/exchange.h"
 #include "converters/publishing/index_mark.h"
@@ -39,10 +38,10 @@ constexpr char kOverwriteSuffix[] = ".pack-new";
 absl::Status LostManifest(const std::string& out) {
   return absl::DataLossError(absl::StrCat(
       EscapeForTerminal(out),
-      " holds shards and indexes of pack, but neither a build that can be gone on with (.pack) nor "
-      "a manifest.json. If its build had not finished, remove the folder by hand and build again. "
-      "If its manifest.json is lost: with a copy of the dataset, such as the same command makes in "
-      "another folder, it is put back by\n  ",
+      " holds shards and indexes of pack, but neither a build that can be resumed (.pack) nor a "
+      "manifest.json. If the build never finished, remove the folder by hand and build again. If "
+      "its manifest.json is lost, restore it from a copy of the dataset (the same command makes "
+      "one in another folder):\n  ",
       TypedProgram(), " repair ", ShellQuoted(out), " --from COPY"));
 }
 
@@ -63,12 +62,6 @@ absl::Status CheckNamedShards(const Plan& plan, const OutputOptions& options) {
                                      : absl::StrCat("; the last may be ", shards - 1)));
   }
   return absl::OkStatus();
-}
-
-absl::Status OutputDir::PlanDiffers(const std::string& out,
-                                    const std::vector<std::string>& differences) {
-  return Conflict(
-      out, absl::StrCat("was made with another plan:\n  ", absl::StrJoin(differences, "\n  ")));
 }
 
 absl::StatusOr<Plan> OutputDir::OpenPlan(const std::string& out,
@@ -111,9 +104,9 @@ absl::Status OutputDir::DamagedManifest(const std::string& out, const absl::Stat
     return absl::DataLossError(absl::StrCat(
         text, "\nThe build there has not finished; move that file away and run again"));
   }
-  return absl::DataLossError(
-      absl::StrCat(text, "\nWith a copy of the dataset it is put back by\n  ", TypedProgram(),
-                   " repair ", ShellQuoted(out), " --from COPY"));
+  return absl::DataLossError(absl::StrCat(text, "\nTo restore it from a copy of the dataset:\n  ",
+                                          TypedProgram(), " repair ", ShellQuoted(out),
+                                          " --from COPY"));
 }
 
 bool OutputDir::HoldsUnfinished(const std::string& out) {
@@ -161,6 +154,12 @@ absl::StatusOr<std::string> OutputDir::FinishPublished(const std::string& out, b
   return notice;
 }
 
+// A complete dataset has no shards to look at.
+const std::vector<ShardResult>& OutputDir::finished() const {
+  static const auto& none = *new std::vector<ShardResult>();
+  return finished_ == nullptr ? none : finished_->results();
+}
+
 absl::StatusOr<OutputDir> OutputDir::Open(const std::string& out, const Plan& plan,
                                           const OutputOptions& options, IoPool& pool) {
   RETURN_IF_ERROR(CheckNamedShards(plan, options));
@@ -206,25 +205,22 @@ absl::StatusOr<OutputDir> OutputDir::OpenOnce(const std::string& out, const Plan
     status = dir.BeginReplacement();
     if (!status.ok()) return status;
   }
-  std::optional<Plan> was;
   if (options.only_commit) status = dir.BeginCommit(plan, pool);
   if (status.ok()) status = dir.BeginFolder();
   if (status.ok() && dir.replaces()) status = dir.DiscardOtherPlan(plan);
   if (status.ok()) status = dir.BeginStage(plan);
   if (status.ok()) dir.SetWanted(plan.shards().size());
-  if (status.ok() && dir.replaces()) status = dir.Replace(kReplacesName, ReplacesText(dir.out_));
-  if (status.ok()) status = dir.IndexPlan(plan, &was);
-  if (status.ok() && !options.only_commit) status = dir.FindFinished(plan, was, pool);
-  if (status.ok() && was) status = dir.CheckFreshness(*was, plan);
-  if (status.ok() && was) status = dir.RenewPlan(*was, plan);
-  if (status.ok()) status = dir.NameIndexes(plan);
+  if (status.ok() && dir.replaces())
+    status = dir.ReplaceInPack(kReplacesName, ReplacesText(dir.out_));
+  if (status.ok()) status = dir.BeginPlan(plan, pool);
   if (status.ok()) status = dir.CheckFreeSpace(plan);
   if (!status.ok()) return status;
 
   const std::string journal_name =
       options.worker ? WorkersJournal(dir.stage_->owner()) : std::string(kJournalName);
   ASSIGN_OR_RETURN(dir.journal_, Journal::Open(dir.PathOf(journal_name), options.fsync));
-  dir.FollowFrom(std::string(NameInFolder(journal_name)));
+  dir.finished_->others().Follow(std::string(NameInFolder(journal_name)), dir.wanted_,
+                                 dir.finished());
   if (options.shares()) RETURN_IF_ERROR(dir.BeginSharing(plan));
   return dir;
 }
@@ -240,7 +236,7 @@ absl::Status OutputDir::CheckPublished(const Plan& plan, const Manifest& manifes
           "again, not those alone that have changed (pack repair puts back what was packed, and "
           "--compare answers for other times alone)");
     }
-    return OrOverwrite(PlanDiffers(path_, lines));
+    return OrOverwrite(PlanDiffers(path_, lines), options_);
   }
   RETURN_IF_ERROR(CheckPublishedFiles(path_, manifest));
   if (options_.compare) return absl::OkStatus();  // the caller reads the source
@@ -391,8 +387,9 @@ void OutputDir::RemoveUnused() const {
 // Several commits may run at once: they make the same files. Only a run that works alone in the
 // folder keeps them out. A refused commit changes nothing.
 absl::Status OutputDir::BeginCommit(const Plan& plan, IoPool& pool) {
+  RETURN_IF_ERROR(OpenFolder());
   ASSIGN_OR_RETURN(SharedPackFolder shared, SharePackFolder(path_));
-  absl::Status found = FindFinished(plan, std::nullopt, pool);
+  absl::Status found = FindFinished(plan, FinishedShards::Past{}, pool);
   if (found.ok()) {
     lock_ = std::move(shared.file);
   } else {
@@ -417,9 +414,15 @@ absl::Status OutputDir::BeginFolder() {
   return status;
 }
 
-absl::Status OutputDir::BeginStage(const Plan& plan) {
+absl::Status OutputDir::OpenFolder() {
   ASSIGN_OR_RETURN(OwnedFolder folder, OwnedFolder::Open(path_));
   folder_ = std::make_unique<OwnedFolder>(std::move(folder));
+  replaceable_ = std::make_unique<ReplaceableFiles>(path_);
+  return absl::OkStatus();
+}
+
+absl::Status OutputDir::BeginStage(const Plan& plan) {
+  if (folder_ == nullptr) RETURN_IF_ERROR(OpenFolder());
   ASSIGN_OR_RETURN(std::unique_ptr<RunStage> stage, RunStage::Create(path_));
   stage_ = std::move(stage);
   if (options_.shares()) {
@@ -457,6 +460,30 @@ void OutputDir::SetWanted(size_t shards) {
   if (!worker.join || shards == 0) return;
   const size_t first = Xxh3_64(AsBytes(stage_->owner())) % shards;
   for (size_t i = 0; i < shards; ++i) add((first + i) % shards);
+}
+
+absl::Status OutputDir::FindFinished(const Plan& plan, const FinishedShards::Past& past,
+                                     IoPool& pool) {
+  finished_ = std::make_unique<FinishedShards>(plan, options_, *folder_, *replaceable_, wanted_);
+  return finished_->Find(past, pool);
+}
+
+absl::Status OutputDir::BeginPlan(const Plan& plan, IoPool& pool) {
+  published_plan_ = std::make_unique<PublishedPlan>(plan, options_, *stage_, *folder_);
+  ASSIGN_OR_RETURN(const std::optional<Plan> was, published_plan_->Publish());
+  if (!options_.only_commit) {
+    // Beside OUT, a manifest is that of a run killed before the exchange.
+    RETURN_IF_ERROR(FindFinished(plan,
+                                 {.plan = was ? &*was : nullptr,
+                                  .plan_was_lost = published_plan_->was_lost(),
+                                  .manifest_is_theirs = replaces() && PublishedByOther(plan)},
+                                 pool));
+  }
+  // --overwrite takes the files as they are.
+  if (was && !replaces())
+    RETURN_IF_ERROR(published_plan_->CheckFreshness(*was, wanted_, *finished_));
+  if (was) RETURN_IF_ERROR(published_plan_->Renew(*was, *finished_));
+  return finished_->NameIndexes();
 }
 
 absl::Status OutputDir::BeginSharing(const Plan& plan) {
@@ -499,19 +526,27 @@ absl::Status OutputDir::DiscardOtherPlan(const Plan& plan) {
   return status;
 }
 
-// Adds advice when another plan is in the way. A worker's part cannot replace what the others
-// build.
-absl::Status OutputDir::OrOverwrite(const absl::Status& status) const {
-  const std::string text(status.message());
-  if (options_.worker || options_.only_commit) {
-    return absl::Status(
-        status.code(),
-        absl::StrCat(text, "\nUse the plan that the other workers have, or another folder."));
+bool OutputDir::PublishedByOther(const Plan& plan) const {
+  const absl::StatusOr<Manifest> manifest = Manifest::Read(path_);
+  return manifest.ok() && manifest->plan_digest == plan.digest();
+}
+
+absl::Status OutputDir::CheckFreeSpace(const Plan& plan) const {
+  uint64_t needed = 0;
+  std::set<uint32_t> done;
+  for (const ShardResult& result : finished()) done.insert(result.shard);
+  for (const uint32_t n : wanted_) {
+    if (done.count(n) == 0) needed += plan.shards()[n].bound_bytes;
   }
-  return OfferFlags(
-      absl::Status(status.code(),
-                   absl::StrCat(text, "\nUse another folder, or replace what is there")),
-      {{"--overwrite"}});
+  needed += published_plan_->bytes_to_copy();
+  struct statvfs facts;
+  if (::statvfs(path_.c_str(), &facts) != 0)
+    return IoStatus("look at the free space of", path_, errno);
+  const uint64_t free_bytes = static_cast<uint64_t>(facts.f_bavail) * facts.f_frsize;
+  if (needed <= free_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat("not enough space for ",
+                                                   EscapeForTerminal(path_), ": up to ", needed,
+                                                   " bytes are needed, ", free_bytes, " are free"));
 }
 
 }  // namespace shardpack

@@ -18,9 +18,7 @@
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_OUTPUT_DIR_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_OUTPUT_DIR_H_
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -33,9 +31,11 @@
 #include "absl/status/statusor.h"
 #include "converters/planning/output_options.h"
 #include "converters/planning/plan.h"
+#include "converters/publishing/finished_shards.h"
 #include "converters/publishing/journal.h"
 #include "converters/publishing/owned_folder.h"
-#include "converters/publishing/plan_copy.h"
+#include "converters/publishing/published_plan.h"
+#include "converters/publishing/replaceable_files.h"
 #include "converters/publishing/run_stage.h"
 #include "converters/publishing/shard_claims.h"
 #include "converters/publishing/shard_results.h"
@@ -65,8 +65,8 @@ class OutputDir {
   // Finishes a run that was killed after it published this manifest: removes the old dataset and
   // `.pack`. Writes nothing if `.pack` holds nothing of pack. Returns a notice for the user, or "":
   // a dataset found in place of the old one is kept.
-  // `with_others`: another run may be at it, and where the file system has no locks, it may do so
-  // unnoticed.
+  // `with_others`: another run may be doing the same, and where the file system has no locks, it
+  // may do so unnoticed.
   static absl::StatusOr<std::string> FinishPublished(const std::string& out,
                                                      bool with_others = false);
 
@@ -81,7 +81,7 @@ class OutputDir {
   bool replaces() const { return path_ != out_; }
   // See FinishPublished.
   const std::string& notice() const { return notice_; }
-  const std::vector<ShardResult>& finished() const { return finished_; }
+  const std::vector<ShardResult>& finished() const;
   // The shards that this run is to see finished, in the order in which it builds them.
   const std::vector<uint32_t>& wanted() const { return wanted_; }
   // nullptr for a run that shares nothing.
@@ -100,12 +100,16 @@ class OutputDir {
   // Reads what other runs have journalled since the last call; of these shards at least, which are
   // wanted. Returns the wanted shards that are journalled, and not taken yet.
   absl::StatusOr<std::set<uint32_t>> FollowOthers(const Plan& plan,
-                                                  std::span<const uint32_t> shards) const;
+                                                  std::span<const uint32_t> shards) const {
+    return finished_->others().FindNew(plan, shards);
+  }
   // The shard, once, if another run had published and journalled it by then, intact (for shards
   // that were named: by their hash, else by their sizes); else nullopt.
-  absl::StatusOr<std::optional<ShardResult>> TakeFinishedByOther(uint32_t shard) const;
+  absl::StatusOr<std::optional<ShardResult>> TakeFinishedByOther(uint32_t shard) const {
+    return finished_->others().Take(shard);
+  }
   // Whether that shard was journalled before this run began, damaged or not.
-  bool WasJournalled(uint32_t shard) const { return journalled_.contains(shard); }
+  bool WasJournalled(uint32_t shard) const { return finished_->WasJournalled(shard); }
   // For a complete dataset that was compared with its source: updates the file times in the
   // manifest to those of the source as listed now. The identity stays.
   absl::StatusOr<Manifest> TakeSourceTimes(const Plan& plan);
@@ -116,7 +120,7 @@ class OutputDir {
 
   // Call before anything of a shard is published: waits until OUT holds the whole plan, which for a
   // large one is copied meanwhile. An error says nothing of the shard.
-  absl::Status AwaitPlan() const;
+  absl::Status AwaitPlan() const { return published_plan_->AwaitWhole(); }
   // Moves a finished file to its final name, in a folder of OUT if the name has one. An existing
   // file with the same bytes stays. One with other bytes is replaced if it was there when this run
   // began, under a name that an earlier run noted as its own, or if a run has noted exactly these
@@ -133,7 +137,7 @@ class OutputDir {
   absl::Status ClaimExtras(const std::vector<std::pair<std::string, std::string_view>>& files);
   // Call right before the manifest is written: FailedPrecondition if another run has replaced a
   // finished shard, or its index, since this one read it.
-  absl::Status CheckFinishedUnchanged() const;
+  absl::Status CheckFinishedUnchanged() const { return finished_->CheckUnchanged(); }
   // Flushes the folder's entries to disk, unless --no-fsync.
   absl::Status SyncFolder() const;
   // The last steps of a commit, once the manifest is in place: the exchange of --overwrite, then
@@ -141,21 +145,9 @@ class OutputDir {
   absl::Status Close();
 
  private:
-  // Up to this, everybody reads and checks a plan as a whole, before anything else.
-  static constexpr uint64_t kSmallPlanBytes = uint64_t{16} << 20;
-
-  struct Followed;  // what was read so far of other runs' journals, by shard
-  struct Seen {     // a file's identity and state
-    uint64_t device, inode, bytes;
-    int64_t modified_ns;
-    bool operator==(const Seen&) const = default;
-  };
-
   OutputDir() = default;
   // Turns an error of reading the plan into one with advice.
   static absl::Status DamagedPlan(const std::string& out, const absl::Status& why);
-  static absl::Status PlanDiffers(const std::string& out,
-                                  const std::vector<std::string>& differences);
   void SetWanted(size_t shards);
   static absl::StatusOr<OutputDir> OpenOnce(const std::string& out, const Plan& plan,
                                             const OutputOptions& options, IoPool& pool);
@@ -169,41 +161,16 @@ class OutputDir {
   void RemoveUnused() const;
   absl::Status BeginCommit(const Plan& plan, IoPool& pool);
   absl::Status BeginFolder();
+  absl::Status OpenFolder();
   absl::Status BeginStage(const Plan& plan);
+  absl::Status BeginPlan(const Plan& plan, IoPool& pool);
+  absl::Status FindFinished(const Plan& plan, const FinishedShards::Past& past, IoPool& pool);
   absl::Status BeginSharing(const Plan& plan);
-  bool Reads() const;
-  absl::Status Place(StagedFile& staged, const std::string& name) const;
   bool WasThere(const std::string& name) const;
   absl::Status ReplaceAlone(const std::string& staged, const std::string& name) const;
   absl::Status OtherBytes(const std::string& name, const FileEntry& mine) const;
-  absl::Status IndexPlan(const Plan& plan, std::optional<Plan>* was);
-  absl::StatusOr<Plan> OpenTheirs(const PlanFile& file, const Plan& plan) const;
-  bool IsCopiedMeanwhile(const Plan& plan) const;
-  absl::Status CheckJournals(const Plan& plan);
-  bool ReadsFewJournals() const;
-  void Keep(ShardResult line) const;
-  absl::Status AddJournals(std::span<const uint32_t> shards) const;
-  absl::Status ClaimNames(const Plan& plan) const;
   absl::Status DiscardOtherPlan(const Plan& plan);
-  absl::Status OrOverwrite(const absl::Status& status) const;
-  absl::Status Replace(std::string_view name, std::string_view bytes) const;
-  absl::Status PublishPlan(const Plan& plan) const;
-  absl::Status PublishWithoutRows(const Plan& plan) const;
-  absl::Status ReplacePlan(const Plan& plan) const;
-  absl::StatusOr<std::unique_ptr<StagedFile>> StageWholePlan(const Plan& plan) const;
-  absl::Status PublishOnce(const std::string& name, std::string_view bytes) const;
-  void BeginFollowing();
-  void FollowFrom(const std::string& own_journal);
-  absl::Status FindFinished(const Plan& plan, const std::optional<Plan>& was, IoPool& pool);
-  absl::Status FindUnlisted(const Plan& plan, const std::vector<bool>& wants, IoPool& pool,
-                            std::vector<ShardResult>& lines, ShardStates& states) const;
-  absl::StatusOr<std::optional<Seen>> LookAt(const std::string& name) const;
-  absl::Status MayReplace(const std::string& name);
-  absl::Status CheckMayReplace(const std::string& name) const;
-  absl::Status NameIndexes(const Plan& plan);
-  absl::Status RenameOldIndex(const std::string& shard, FileEntry& index);
-  absl::Status CheckFreshness(const Plan& was, const Plan& now) const;
-  absl::Status RenewPlan(const Plan& was, const Plan& now);
+  absl::Status ReplaceInPack(std::string_view name, std::string_view bytes) const;
   absl::Status CheckFreeSpace(const Plan& plan) const;
   absl::Status Exchange();
   absl::Status MarkAndExchange(const OwnedFolder& old);
@@ -213,19 +180,15 @@ class OutputDir {
   Digest plan_;
   File lock_;
   bool complete_ = false;
-  bool plan_was_lost_ = false;
-  std::vector<ShardResult> finished_;
   std::vector<uint32_t> wanted_;
-  std::set<uint32_t> journalled_;        // shards that were finished once, and may still be
+  // Each uses those before it.
   std::unique_ptr<OwnedFolder> folder_;  // of path_
-  std::set<std::string> old_indexes_;    // index names used by older versions, from the journals
-  // Files that earlier runs have noted as their own, as they were when this run began.
-  std::map<std::string, Seen> replaceable_;
+  std::unique_ptr<ReplaceableFiles> replaceable_;
+  std::unique_ptr<FinishedShards> finished_;
   std::unique_ptr<RunStage> stage_;
-  std::unique_ptr<PlanCopy> plan_copy_;  // uses the folder and the stage
+  std::unique_ptr<PublishedPlan> published_plan_;
   std::unique_ptr<Journal> journal_;
-  std::shared_ptr<Followed> followed_;
-  std::unique_ptr<ShardClaims> claims_;  // uses the stage, so it must go first
+  std::unique_ptr<ShardClaims> claims_;
 };
 
 }  // namespace shardpack

@@ -1,8 +1,4 @@
-// OutputDir, third part: puts files into the folder, and ends a commit.
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+// OutputDir, second part: puts files into the folder, and ends a commit.
 
 #include <algorithm>
 #include <chrono>
@@ -23,6 +19,7 @@
 #include "converters/publishing/pack_names.h"
 #include "converters/publishing/replacement.h"
 #include "converters/publishing/shard_results.h"
+#include "converters/publishing/staged_writes.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/sequential_reader.h"
@@ -34,47 +31,7 @@ namespace {
 constexpr int kMaxLockWaits = 100;
 constexpr std::chrono::milliseconds kLockPause{20};
 
-// A file of `.pack` that another program or a user made stays.
-absl::Status CheckOursInPack(const std::string& out, const OwnedFolder& folder,
-                             std::string_view name) {
-  RETURN_IF_ERROR(CheckPackFolder(out));  // nor is another program's link replaced
-  return CheckMayWrite(folder, name);
-}
-
 }  // namespace
-
-// The file appears complete, and once: another run's file of that name stays.
-absl::Status OutputDir::PublishOnce(const std::string& name, std::string_view bytes) const {
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
-  return Place(*staged, name);
-}
-
-absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StageWholePlan(const Plan& plan) const {
-  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> staged,
-                   StagePlan(plan, *stage_, kOfTheRun, absl::OkStatus));
-  if (options_.fsync) RETURN_IF_ERROR(staged->SyncData());
-  return staged;
-}
-
-// A copy, also of a large one: a second name of a user's file would change with it.
-absl::Status OutputDir::PublishPlan(const Plan& plan) const {
-  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StageWholePlan(plan));
-  return Place(*staged, std::string(kPlanName));
-}
-
-// A run that begins here with another plan is told at once.
-absl::Status OutputDir::PublishWithoutRows(const Plan& plan) const {
-  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, stage_->Stage(kOfTheRun));
-  RETURN_IF_ERROR(plan.WriteWithoutRowsTo(*staged));
-  RETURN_IF_ERROR(options_.fsync ? staged->SyncData() : staged->Flush());
-  return Place(*staged, std::string(kPlanName));
-}
-
-absl::Status OutputDir::ReplacePlan(const Plan& plan) const {
-  RETURN_IF_ERROR(CheckOursInPack(path_, *folder_, kPlanName));
-  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StageWholePlan(plan));
-  return folder_->Replace(stage_->NameOf(kOfTheRun), kPlanName);
-}
 
 absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::Stage(const std::string& name) const {
   return stage_->Stage(name);
@@ -85,17 +42,9 @@ absl::StatusOr<std::unique_ptr<StagedFile>> OutputDir::StageWhole(std::string_vi
   return stage_->StageWhole(name, bytes, options_.fsync);
 }
 
-// A link is safe to repeat where a reply was lost, and leaves the staged file until all is noted.
-absl::Status OutputDir::Place(StagedFile& staged, const std::string& name) const {
-  return options_.shares() ? staged.Link(PathOf(name)) : staged.Publish(PathOf(name));
-}
-
 // Whether a worker may replace this file: its shard was named, and it has not changed since.
 bool OutputDir::WasThere(const std::string& name) const {
-  const auto seen = replaceable_.find(name);
-  if (!options_.worker->named || seen == replaceable_.end()) return false;
-  const absl::StatusOr<std::optional<Seen>> there = LookAt(name);
-  return there.ok() && *there == seen->second;
+  return options_.worker->named && replaceable_->IsAsNoted(name).value_or(false);
 }
 
 // Equal workers make equal bytes: this file is damaged, or the workers are not equal.
@@ -159,7 +108,7 @@ absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) cons
   absl::Status status = slash == std::string::npos ? absl::OkStatus() : MakeDirectory(folder);
   if (!status.ok()) return status;
   const std::string staged_name = staged.path().substr(path_.size() + 1);
-  status = Place(staged, entry.name);
+  status = Place(staged, PathOf(entry.name), options_.shares());
   if (absl::IsAlreadyExists(status)) {
     ASSIGN_OR_RETURN(const bool same, Matches(PathOf(entry.name), entry));
     // For a late worker, the manifest already covers what is there.
@@ -168,7 +117,7 @@ absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) cons
       if (published) return Conflict(path_, "was published by another run just now");
     }
     if (!same && options_.shares() && !WasThere(entry.name)) return OtherBytes(entry.name, entry);
-    if (!same) RETURN_IF_ERROR(CheckMayReplace(entry.name));
+    if (!same) RETURN_IF_ERROR(replaceable_->CheckMayReplace(entry.name));
     if (!same && options_.shares()) {
       status = ReplaceAlone(staged_name, entry.name);
     } else if (!same) {
@@ -179,55 +128,6 @@ absl::Status OutputDir::Publish(StagedFile& staged, const FileEntry& entry) cons
   }
   if (status.ok() && slash != std::string::npos && options_.fsync) status = SyncDirectory(folder);
   return status;
-}
-
-absl::StatusOr<std::optional<OutputDir::Seen>> OutputDir::LookAt(const std::string& name) const {
-  const std::string path = PathOf(name);
-  struct stat facts;
-  if (::lstat(path.c_str(), &facts) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    return IoStatus("look at", path, errno);
-  }
-  return Seen{facts.st_dev, facts.st_ino, static_cast<uint64_t>(facts.st_size),
-              int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec};
-}
-
-// Whether an earlier run has noted this name as its own.
-absl::Status OutputDir::MayReplace(const std::string& name) {
-  ASSIGN_OR_RETURN(const std::optional<Seen> there, LookAt(name));
-  if (there) replaceable_[name] = *there;
-  return absl::OkStatus();
-}
-
-// A file that appeared since this run began is not ours, unless another run of ours has noted it.
-absl::Status OutputDir::CheckMayReplace(const std::string& name) const {
-  ASSIGN_OR_RETURN(const std::optional<Seen> there, LookAt(name));
-  const auto seen = replaceable_.find(name);
-  if (!there || (seen != replaceable_.end() && seen->second == *there)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const bool noted, IsNoted(path_, name));
-  if (noted) return absl::OkStatus();
-  return Conflict(PathOf(name),
-                  "was not made by this build, which would write another file of this name; "
-                  "move it away and run again");
-}
-
-// Where the file system has no locks, a worker for which shards were named may have replaced them.
-absl::Status OutputDir::CheckFinishedUnchanged() const {
-  for (const ShardResult& result : finished_) {
-    for (const FileEntry* file : {&result.file, &result.index}) {
-      ASSIGN_OR_RETURN(const std::optional<Seen> there, LookAt(file->name));
-      const auto seen = replaceable_.find(file->name);
-      if (there && seen != replaceable_.end() && seen->second == *there) continue;
-      ASSIGN_OR_RETURN(const bool same, Matches(PathOf(file->name), *file, ShardLook::kHash,
-                                                nullptr, options_.stop));
-      if (!same) {
-        return Conflict(PathOf(file->name),
-                        "was replaced or removed by another run while this one was about to "
-                        "publish it; nothing was published. Run again");
-      }
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<FileEntry> OutputDir::WriteFile(const std::string& name,
@@ -247,7 +147,7 @@ absl::Status OutputDir::ClaimExtras(
   for (const auto& [name, bytes] : files) {
     names.insert(name);
     if (ours.contains(name)) {
-      RETURN_IF_ERROR(MayReplace(name));
+      RETURN_IF_ERROR(replaceable_->Note(name));
       continue;
     }
     ASSIGN_OR_RETURN(const bool there, Exists(PathOf(name)));
@@ -258,15 +158,11 @@ absl::Status OutputDir::ClaimExtras(
       return Conflict(PathOf(name),
                       "was not made by pack, which would write it; move it away and run again");
   }
-  return Replace(kMadeExtrasName, NamesText(names));
+  return ReplaceInPack(kMadeExtrasName, NamesText(names));
 }
 
-// Replaces a small file of `.pack`, or the manifest that was just read, atomically.
-absl::Status OutputDir::Replace(std::string_view name, std::string_view bytes) const {
-  RETURN_IF_ERROR(name == kManifestName ? CheckPackFolder(path_)
-                                        : CheckOursInPack(path_, *folder_, name));
-  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged, StageWhole(kOfTheRun, bytes));
-  return folder_->Replace(stage_->NameOf(kOfTheRun), name);
+absl::Status OutputDir::ReplaceInPack(std::string_view name, std::string_view bytes) const {
+  return shardpack::ReplaceInPack(*folder_, *stage_, name, bytes, options_.fsync);
 }
 
 absl::StatusOr<Manifest> OutputDir::TakeSourceTimes(const Plan& plan) {
@@ -281,12 +177,16 @@ absl::StatusOr<Manifest> OutputDir::TakeSourceTimes(const Plan& plan) {
   if (manifest.plan_digest != plan.digest())
     return Conflict(path_, "was replaced by another run just now");
   RETURN_IF_ERROR(MakeDirectory(PathOf(kStageFolder)));
-  ASSIGN_OR_RETURN(OwnedFolder folder, OwnedFolder::Open(path_));
-  folder_ = std::make_unique<OwnedFolder>(std::move(folder));
+  RETURN_IF_ERROR(OpenFolder());
   ASSIGN_OR_RETURN(stage_, RunStage::Create(path_));
   manifest.source_times = times;
   manifest.source_root = plan.listing().root;
-  RETURN_IF_ERROR(Replace(kManifestName, manifest.ToJson()));
+  RETURN_IF_ERROR(CheckPackFolder(path_));
+  {
+    ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> staged,
+                     StageWhole(kOfTheRun, manifest.ToJson()));
+    RETURN_IF_ERROR(folder_->Replace(stage_->NameOf(kOfTheRun), kManifestName));
+  }
   RETURN_IF_ERROR(Close());
   return manifest;
 }
@@ -329,7 +229,7 @@ absl::Status OutputDir::MarkAndExchange(const OwnedFolder& old) {
       CheckHoldsOnly(out_, made, "--overwrite would remove it. Move it away and run again"));
   const ReplacedNote note{NewMark(), std::move(made)};
   RETURN_IF_ERROR(MarkReplaced(old, note.mark, options_.fsync));
-  RETURN_IF_ERROR(Replace(kReplacedName, ReplacedText(note)));
+  RETURN_IF_ERROR(ReplaceInPack(kReplacedName, ReplacedText(note)));
   if (options_.fsync) {
     RETURN_IF_ERROR(SyncDirectory(PathOf(kPackFolder)));
   }
@@ -340,7 +240,7 @@ absl::Status OutputDir::Close() {
   absl::Status status;
   if (path_ != out_) status = Exchange();
   claims_.reset();
-  plan_copy_.reset();
+  published_plan_.reset();
   stage_.reset();
   if (status.ok()) status = RemovePackFolder(*folder_);
   if (status.ok()) status = SyncFolder();
