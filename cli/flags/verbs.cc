@@ -99,7 +99,7 @@ constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
     {Verb::kIndex, "index",
      "Index third-party shards in place as a dataset, without packing them again", "SHARD|DIR...",
      1, kAny, "pack index imagenet-*.tar -o imagenet/",
-     "Writes a manifest, and an index for each shard, next to the shards or to the folder of -o; "
+     "Writes a manifest and an index for each shard, next to the shards or to the folder of -o; "
      "the shards\n"
      "stay as they are. Every byte is checked first; a damaged shard is refused, and nothing is "
      "written.\n"
