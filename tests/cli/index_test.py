@@ -377,7 +377,7 @@ class IndexTest(command.PackTest):
     self.make_shards()
     self.write("in/part-1.pidx", b"mine")
     self.write("in/.pack/lock")
-    self.assertIn("part-1.pidx is there", self.pack("index", "in", expect=5).stderr)
+    self.assertIn("part-1.pidx already exists", self.pack("index", "in", expect=5).stderr)
     self.assertEqual(b"mine", (self.folder / "in/part-1.pidx").read_bytes())
     refused = self.pack("index", "in", "--overwrite", expect=5).stderr
     self.assertIn("in/part-1.pidx already exists and is not an index made by pack, so it is not replaced; move it away", refused)
