@@ -43,8 +43,7 @@ absl::Status CheckPlaces(const std::string& out, const Manifest& manifest) {
     ASSIGN_OR_RETURN(const std::string damage, DamageOf(path, file, true, nullptr));
     if (damage.empty()) return absl::OkStatus();
   }
-  return Refuse(path,
-                "was not written by pack, so it is not replaced; move it away and run again");
+  return Refuse(path, "was not written by pack, so it is not replaced; move it away and run again");
 }
 
 std::string DataPathOf(const std::string& out, const Manifest& manifest,
