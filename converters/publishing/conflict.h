@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "formats/io/escape.h"
+#include "formats/io/file.h"
 
 namespace shardpack {
 
