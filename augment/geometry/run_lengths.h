@@ -11,7 +11,8 @@
 // Lifetime: plain values.
 // Thread-safety: pure functions.
 // Errors: InvalidArgument with the place, for invalid text or counts, or counts that do not fill
-// the mask exactly. Units: pixels.
+// the mask exactly.
+// Units: pixels.
 #ifndef SHARDPACK_AUGMENT_GEOMETRY_RUN_LENGTHS_H_
 #define SHARDPACK_AUGMENT_GEOMETRY_RUN_LENGTHS_H_
 

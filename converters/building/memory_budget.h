@@ -7,7 +7,8 @@
 //
 // Lifetime: the budget outlives its reservations; it borrows the gauge.
 // Thread-safety: the budget from any thread, a reservation as any value. A caller that asks Fits
-// and then reserves must keep others from doing so in between. Units: bytes.
+// and then reserves must keep others from doing so in between.
+// Units: bytes.
 #ifndef SHARDPACK_CONVERTERS_BUILDING_MEMORY_BUDGET_H_
 #define SHARDPACK_CONVERTERS_BUILDING_MEMORY_BUDGET_H_
 

@@ -10,11 +10,10 @@
 #include "formats/core/sample.h"
 #include "formats/io/bytes.h"
 #include "formats/io/status_macros.h"
+#include "readers/dataset/foreign_shard.h"
 
 namespace shardpack {
 namespace {
-
-constexpr std::string_view kLabelEnding = "cls";
 
 std::string KeyOf(const SampleRow& row) {
   const std::string_view key = row.index.key(row.record);
@@ -61,12 +60,13 @@ absl::Status Extractor::Extract(const SampleRow& row) {
   if (!any) observer_.OnWithheld(row.index.key(row.record), "the sample has no field");
   bool label_file = false;
   // WebDataset shards store the label as a separate file, which is not a field.
-  if (row.index.source_path(row.record).empty() && dataset_.format() == "webdataset") {
+  if (row.index.source_path(row.record).empty() && dataset_.format() == kLabelTextFormat) {
     ASSIGN_OR_RETURN(std::optional<std::string> label, LabelFile(row));
     if (label) {
       label_file = true;
       content_ = *std::move(label);
-      Add(std::string(kLabelEnding), {KeyOf(row), absl::StrCat(".", std::string(kLabelEnding))});
+      Add(std::string(kLabelTextField),
+          {KeyOf(row), absl::StrCat(".", std::string(kLabelTextField))});
     }
   }
   observer_.OnSample(PathOf(row), row.index.label(row.record), label_file);
@@ -75,7 +75,7 @@ absl::Status Extractor::Extract(const SampleRow& row) {
 
 // The label as written in the shard, such as "007" or "-1"; a number would not keep the spelling.
 absl::StatusOr<std::optional<std::string>> Extractor::LabelFile(const SampleRow& row) {
-  const std::optional<size_t> field = row.index.FindField(kLabelEnding);
+  const std::optional<size_t> field = row.index.FindField(kLabelTextField);
   if (field && row.index.has_field(row.record, *field))
     return std::nullopt;  // a text field, which is written anyway
   if (row.shard.data_path != shard_.path()) {
