@@ -20,7 +20,9 @@
 // items of epoch() are Result<Batch>, the last of which may be an error.
 //
 // Lifetime, threads, units: those of shardpack.h. Views (Span, std::string_view) live as long as
-// one handle of what they were taken from.
+// one handle of what they were taken from, so a temporary handle gives none.
+//
+// With the C interface: a handle's constructor takes a reference from it, and get() shows it.
 #ifndef SHARDPACK_HPP_
 #define SHARDPACK_HPP_
 
@@ -71,6 +73,9 @@ class Span {
 
   constexpr Span() = default;
   constexpr Span(T* data, std::size_t size) : data_(data), size_(size) {}
+  // Of items that may be changed, one of the same items that may not.
+  template <typename U, typename = std::enable_if_t<std::is_same_v<const U, T>>>
+  constexpr Span(Span<U> other) : data_(other.data()), size_(other.size()) {}
 
   constexpr T* data() const { return data_; }
   constexpr std::size_t size() const { return size_; }
@@ -532,14 +537,12 @@ enum class State : std::uint8_t {
 class Batch {
  public:
   Batch() = default;
-  // Takes the reference.
   explicit Batch(shardpack_batch* taken) : handle_(taken) {
     view_.get()->size = sizeof(shardpack_batch_view);
     shardpack_batch_view_of(taken, view_.get(), nullptr);
   }
   shardpack_batch* get() const { return handle_.get(); }
 
-  // Views are valid as long as the batch, so those of a temporary one are deleted.
   std::uint64_t epoch() const { return view_->epoch; }
   std::uint64_t step() const { return view_->step; }
   std::size_t slots() const { return static_cast<std::size_t>(view_->slots); }
@@ -653,7 +656,8 @@ class Batch {
     });
   }
   // Why a slot has a substitute; empty if it has none.
-  Returned<std::string_view> why(std::size_t slot) const {
+  Returned<std::string_view> why(std::size_t) const&& = delete;
+  Returned<std::string_view> why(std::size_t slot) const& {
     shardpack_text text = {};
     return internal::Do(
         [&](shardpack_error** error) {
@@ -708,6 +712,10 @@ class Dataset {
 #ifndef SHARDPACK_NO_EXCEPTIONS
   explicit Dataset(const std::string& path) : Dataset(Open(path)) {}
 #endif
+  explicit Dataset(shardpack_dataset* taken) : handle_(taken) {
+    info_.get()->size = sizeof(shardpack_dataset_info);
+    shardpack_dataset_info_of(taken, info_.get(), nullptr);
+  }
   // The folder that pack made, or one shard of another program.
   static Returned<Dataset> Open(const std::string& path) {
     return Made([&](shardpack_dataset** made, shardpack_error** error) {
@@ -754,18 +762,23 @@ class Dataset {
     for (std::size_t n = 0; n < copy.size(); ++n) copy[n] = info_->identity[n];
     return copy;
   }
-  std::string_view format() const { return View(info_->format); }
-  std::vector<std::string_view> classes() const { return Names(SHARDPACK_CLASS, info_->classes); }
-  std::vector<std::string_view> splits() const { return Names(SHARDPACK_SPLIT, info_->splits); }
+  std::string_view format() const&& = delete;
+  std::string_view format() const& { return View(info_->format); }
+  std::vector<std::string_view> classes() const&& = delete;
+  std::vector<std::string_view> classes() const& { return Names(SHARDPACK_CLASS, info_->classes); }
+  std::vector<std::string_view> splits() const&& = delete;
+  std::vector<std::string_view> splits() const& { return Names(SHARDPACK_SPLIT, info_->splits); }
 
-  Returned<shardpack_shard_info> shard(std::uint32_t n) const {
+  Returned<shardpack_shard_info> shard(std::uint32_t) const&& = delete;
+  Returned<shardpack_shard_info> shard(std::uint32_t n) const& {
     shardpack_shard_info info = {};
     info.size = sizeof info;
     return internal::Do(
         [&](shardpack_error** error) { return shardpack_dataset_shard(get(), n, &info, error); },
         [&](shardpack_code) { return info; });
   }
-  Returned<std::vector<std::string_view>> fields(std::uint32_t shard) const {
+  Returned<std::vector<std::string_view>> fields(std::uint32_t) const&& = delete;
+  Returned<std::vector<std::string_view>> fields(std::uint32_t shard) const& {
     std::array<shardpack_text, 256> names;
     std::size_t count = 0;
     return internal::Do(
@@ -781,8 +794,11 @@ class Dataset {
   // A column of a shard, whose items have the size of T: column<std::int64_t>(0,
   // SHARDPACK_COLUMN_LABEL). For text: char.
   template <typename T>
+  Returned<Span<const T>> column(std::uint32_t, std::uint32_t,
+                                 const std::string& = "image") const&& = delete;
+  template <typename T>
   Returned<Span<const T>> column(std::uint32_t shard, std::uint32_t which,
-                                 const std::string& field = "image") const {
+                                 const std::string& field = "image") const& {
     shardpack_column view = {};
     return internal::Do(
         [&](shardpack_error** error) {
@@ -801,7 +817,8 @@ class Dataset {
                                static_cast<std::size_t>(view.count));
         });
   }
-  Returned<Span<const std::int64_t>> labels(std::uint32_t shard) const {
+  Returned<Span<const std::int64_t>> labels(std::uint32_t) const&& = delete;
+  Returned<Span<const std::int64_t>> labels(std::uint32_t shard) const& {
     return column<std::int64_t>(shard, SHARDPACK_COLUMN_LABEL);
   }
   Returned<Location> locate(std::uint64_t id) const {
@@ -812,7 +829,8 @@ class Dataset {
         },
         [&](shardpack_code) { return at; });
   }
-  Returned<std::string_view> key(std::uint64_t id) const {
+  Returned<std::string_view> key(std::uint64_t) const&& = delete;
+  Returned<std::string_view> key(std::uint64_t id) const& {
     shardpack_text text = {};
     return internal::Do(
         [&](shardpack_error** error) { return shardpack_dataset_key(get(), id, &text, error); },
@@ -843,10 +861,6 @@ class Dataset {
   }
 
  private:
-  explicit Dataset(shardpack_dataset* taken) : handle_(taken) {
-    info_.get()->size = sizeof(shardpack_dataset_info);
-    shardpack_dataset_info_of(taken, info_.get(), nullptr);
-  }
   template <typename Call>
   static Returned<Dataset> Made(Call call) {
     shardpack_dataset* made = nullptr;
@@ -905,6 +919,7 @@ class Order {
   explicit Order(const Dataset& dataset, const OrderOptions& options = {})
       : Order(Make(dataset.samples(), options)) {}
 #endif
+  explicit Order(shardpack_order* taken) : handle_(taken) {}
   static Returned<Order> Make(std::uint64_t samples, const OrderOptions& from) {
     shardpack_order_options options = {};
     options.size = sizeof options;
@@ -933,7 +948,8 @@ class Order {
 
   std::uint64_t steps() const { return shardpack_order_steps(get()); }
   std::uint64_t samples() const { return shardpack_order_samples(get()); }
-  std::string_view explain() const { return shardpack_order_explain(get()); }
+  std::string_view explain() const&& = delete;
+  std::string_view explain() const& { return shardpack_order_explain(get()); }
   Returned<std::vector<std::uint64_t>> ids(std::uint64_t epoch, std::uint64_t step,
                                            std::uint32_t first_slot, std::size_t count) const {
     std::vector<std::uint64_t> all(count);
@@ -945,8 +961,6 @@ class Order {
   }
 
  private:
-  explicit Order(shardpack_order* taken) : handle_(taken) {}
-
   internal::Shared<shardpack_order, shardpack_order_retain, shardpack_order_release> handle_;
 };
 
@@ -958,6 +972,7 @@ class Device {
 #ifndef SHARDPACK_NO_EXCEPTIONS
   explicit Device(const std::string& name) : Device(Open(name)) {}
 #endif
+  explicit Device(shardpack_device* taken) : handle_(taken) {}
   // "cuda:3", "3", "cuda", "cpu", "auto".
   static Returned<Device> Open(const std::string& name) {
     shardpack_device* made = nullptr;
@@ -980,8 +995,6 @@ class Device {
   }
 
  private:
-  explicit Device(shardpack_device* taken) : handle_(taken) {}
-
   internal::Shared<shardpack_device, shardpack_device_retain, shardpack_device_release> handle_;
 };
 
@@ -1199,11 +1212,14 @@ class Loader {
 
   Loader() = default;
 #ifndef SHARDPACK_NO_EXCEPTIONS
-  Loader(const Dataset& dataset, const Order& order, const LoaderOptions& options = {})
+  // A template, so that {} stands for the options of an order.
+  template <typename OfOrder, typename = std::enable_if_t<std::is_same_v<OfOrder, Order>>>
+  Loader(const Dataset& dataset, const OfOrder& order, const LoaderOptions& options = {})
       : Loader(Open(dataset, order, options)) {}
   Loader(const Dataset& dataset, const OrderOptions& order, const LoaderOptions& options = {})
       : Loader(Open(dataset, Order(dataset, order), options)) {}
 #endif
+  explicit Loader(shardpack_loader* taken) : handle_(taken) {}
   static Returned<Loader> Open(const Dataset& dataset, const Order& order,
                                const LoaderOptions& from) {
     const shardpack_decode decode = internal::Plain(from.decode);
@@ -1250,7 +1266,7 @@ class Loader {
       options.mix = &mix;
     }
     options.augment = from.augment.has_value() ? from.augment->c_str() : nullptr;
-    options.views = from.views;
+    options.views = from.views == 1 ? 0 : from.views;  // an older library knows no such member
     options.other_augment = from.other_augment ? 1 : 0;
     options.field_decodes = pointers.empty() ? nullptr : pointers.data();
     options.field_decode_count = pointers.size();
@@ -1431,7 +1447,6 @@ class Loader {
   }
 
  private:
-  explicit Loader(shardpack_loader* taken) : handle_(taken) {}
   template <typename Call>
   static Returned<Loader> Made(Call call) {
     shardpack_loader* made = nullptr;
@@ -1513,6 +1528,7 @@ class Job {
   explicit Job(const std::vector<std::string>& arguments, const std::string& folder = "")
       : Job(Start(arguments, folder)) {}
 #endif
+  explicit Job(shardpack_job* taken) : handle_(taken) {}
   // `folder`: the command's working folder; empty: this process's.
   static Returned<Job> Start(const std::vector<std::string>& arguments,
                              const std::string& folder = "") {
@@ -1548,8 +1564,10 @@ class Job {
           while (code == SHARDPACK_WAIT) code = shardpack_job_poll(get(), -1, nullptr, error);
           return code;
         },
-        [&](shardpack_code) { return static_cast<int>(shardpack_job_exit_code(get())); });
+        [&](shardpack_code) { return exit_code(); });
   }
+  // As shardpack_job_exit_code: -1 while it runs.
+  int exit_code() const { return static_cast<int>(shardpack_job_exit_code(get())); }
   // As Ctrl-C. From any thread.
   void cancel() { shardpack_job_cancel(get()); }
   // Of a job that has ended: exit code, report and messages.
@@ -1560,9 +1578,6 @@ class Job {
   }
 
  private:
-  friend class Writer;
-  explicit Job(shardpack_job* taken) : handle_(taken) {}
-
   internal::Owned<shardpack_job, shardpack_job_release> handle_;
 };
 
@@ -1586,6 +1601,7 @@ class Writer {
   explicit Writer(const std::string& path, const WriterOptions& options = {})
       : Writer(Open(path, options)) {}
 #endif
+  explicit Writer(shardpack_writer* taken) : handle_(taken) {}
   static Returned<Writer> Open(const std::string& path, const WriterOptions& from) {
     const std::vector<const char*> arguments = internal::Pointers(from.arguments);
     shardpack_writer_options options = {};
@@ -1642,8 +1658,6 @@ class Writer {
   }
 
  private:
-  explicit Writer(shardpack_writer* taken) : handle_(taken) {}
-
   internal::Owned<shardpack_writer, shardpack_writer_release> handle_;
 };
 

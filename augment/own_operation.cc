@@ -109,6 +109,11 @@ absl::Status CheckOwnOperation(const OwnOperation& operation) {
         absl::StrCat("an operation is named by a word of letters, digits and _, and not ",
                      EscapeForTerminal(operation.name)));
   }
+  // A cursor notes the version of OpenCV under this name.
+  if (operation.name == "opencv") {
+    return absl::InvalidArgumentError(
+        "opencv is the name of the library's own operations; choose another name");
+  }
   if (operation.run) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(operation.name, " has no function"));
 }

@@ -77,6 +77,8 @@ TEST(OwnOperationTest, AreAppendedToPlansThatDoNotNameThem) {
             "the plan has an operation called first already");
   EXPECT_EQ(plan.Add({.name = "a b", .run = Nothing}).message(),
             "an operation is named by a word of letters, digits and _, and not a b");
+  EXPECT_EQ(plan.Add({.name = "opencv", .run = Nothing}).message(),
+            "opencv is the name of the library's own operations; choose another name");
   EXPECT_EQ(plan.Add({.name = "none", .run = nullptr}).message(), "none has no function");
   // A step without meaning stays one without.
   AugmentPlan open = *AugmentPlan::Parse("own(missing)");

@@ -1,7 +1,6 @@
 #include "cli/commands/worker_part.h"
 
 #include <algorithm>
-#include <limits>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -105,21 +104,18 @@ absl::StatusOr<TaskPart> PartOfTask(const Environment& environment) {
 }
 
 absl::StatusOr<std::vector<std::pair<size_t, size_t>>> ParseShardList(const std::string& text) {
-  // Whether the plan has these shards is checked later; until then, numbers that are too large must
-  // not overflow.
-  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   std::vector<std::pair<size_t, size_t>> ranges;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view part = std::string_view(text).substr(begin, end - begin);
-    const auto range = ParseRange(part);
+    const auto range = ParseShardRange(part);
     if (!range.ok()) {
       return InvalidArgumentError(
           StrCat("--shards ", text, ": ",
                  IsTwoNumbers(part) ? std::string(range.status().message())
                                     : "expected numbers and ranges of shards, as in 3,7-9"));
     }
-    ranges.emplace_back(std::min(range->first, kMost), std::min(range->second, kMost) + 1);
+    ranges.push_back(*range);
     begin = end + 1;
   }
   std::sort(ranges.begin(), ranges.end());

@@ -144,14 +144,7 @@ Status StoreExpect(Text text, Line& line) {
 }
 
 Status StoreShardsRange(Text text, Line& line) {
-  const auto range = ParseRange(text);
-  if (!range.ok()) return range.status();
-  // Whether the plan has these shards is checked later; until then, numbers that are too large must
-  // not overflow.
-  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  line.pack().worker.range.emplace(std::min(range->first, kMost),
-                                   std::min(range->second, kMost) + 1);
-  return absl::OkStatus();
+  return Keep(ParseShardRange(text), &line.pack().worker.range);
 }
 
 // How many, or with --plan, which may come later on the command line, which ones.

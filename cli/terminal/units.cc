@@ -114,7 +114,7 @@ absl::StatusOr<double> ParseDuration(std::string_view text) {
   return absl::InvalidArgumentError("expected a duration above 0, as in 90s, 5m or 1h");
 }
 
-absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) {
+absl::StatusOr<std::pair<size_t, size_t>> ParseShardRange(std::string_view text) {
   const bool padded = !text.empty() && (text.front() == ' ' || text.back() == ' ');
   if (!padded && text.find_first_of(",; ") != std::string_view::npos) {
     return absl::InvalidArgumentError(
@@ -131,7 +131,6 @@ absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) 
       return absl::InvalidArgumentError(
           "expected a range of numbers from 0, both ends included, as in 0-9");
     }
-    // More than any real count.
     if (error == std::errc::result_out_of_range) values[i] = std::numeric_limits<uint64_t>::max();
   }
   if (values[0] > values[1] && values[0] == std::numeric_limits<uint64_t>::max()) {
@@ -142,7 +141,8 @@ absl::StatusOr<std::pair<uint64_t, uint64_t>> ParseRange(std::string_view text) 
                                                    std::string(ends[1]), "-",
                                                    std::string(ends[0])));
   }
-  return std::pair(values[0], values[1]);
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  return std::pair<size_t, size_t>(std::min(values[0], kMost), std::min(values[1], kMost) + 1);
 }
 
 absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::string_view text) {

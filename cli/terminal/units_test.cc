@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+
 namespace shardpack::cli {
 namespace {
 
@@ -45,21 +47,21 @@ TEST(Units, SharesAndDurations) {
 }
 
 TEST(Units, RangesHoldBothEnds) {
-  EXPECT_EQ(*ParseRange("0-9"), std::pair(uint64_t{0}, uint64_t{9}));
-  EXPECT_EQ(*ParseRange("7"), std::pair(uint64_t{7}, uint64_t{7}));
+  EXPECT_EQ(*ParseShardRange("0-9"), std::pair(size_t{0}, size_t{10}));
+  EXPECT_EQ(*ParseShardRange("7"), std::pair(size_t{7}, size_t{8}));
   for (const char* bad : {"", "-", "9-0", "1-", "-1", "a-b", "1-2-3", "+1-2", "0x1-2", "1.5",
                           "1_000", "1:3", "1..3", "0 - 3"})
-    EXPECT_FALSE(ParseRange(bad).ok()) << bad;
+    EXPECT_FALSE(ParseShardRange(bad).ok()) << bad;
 }
 
 TEST(Units, ARangeIsNotAList) {
   for (const char* list : {"0,2", "4-6,7", "0-9,", "1;2", "1 2"}) {
-    const auto range = ParseRange(list);
+    const auto range = ParseShardRange(list);
     ASSERT_FALSE(range.ok()) << list;
     EXPECT_NE(range.status().message().find("not a list"), std::string::npos) << list;
   }
   for (const char* other : {" 0-3", "0-3 ", "99999999999999999999-1"}) {
-    const auto range = ParseRange(other);
+    const auto range = ParseShardRange(other);
     ASSERT_FALSE(range.ok()) << other;
     EXPECT_EQ(range.status().message().find("not a list"), std::string::npos) << other;
     EXPECT_EQ(range.status().message().find("99999"), std::string::npos) << range.status();
@@ -67,9 +69,11 @@ TEST(Units, ARangeIsNotAList) {
 }
 
 TEST(Units, RangesOfHugeNumbersDoNotOverflow) {
-  constexpr uint64_t kLargest = std::numeric_limits<uint64_t>::max();
-  EXPECT_EQ(*ParseRange("0-18446744073709551615"), std::pair(uint64_t{0}, kLargest));
-  EXPECT_EQ(*ParseRange("0-99999999999999999999999"), std::pair(uint64_t{0}, kLargest));
+  constexpr size_t kMost = std::numeric_limits<uint32_t>::max();
+  for (const char* last : {"4294967295", "18446744073709551615", "99999999999999999999999"}) {
+    EXPECT_EQ(*ParseShardRange(absl::StrCat("0-", last)), std::pair(size_t{0}, kMost + 1)) << last;
+    EXPECT_EQ(*ParseShardRange(last), std::pair(kMost, kMost + 1)) << last;
+  }
 }
 
 TEST(Units, SplitsAddUpToOne) {

@@ -18,6 +18,9 @@ int main(int argc, char** argv) {
   shardpack_dataset* dataset = NULL;
   shardpack_dataset_info info;
   shardpack_order_options how;
+  shardpack_loader_options options;
+  shardpack_device* device = NULL;
+  shardpack_device_info cpu;
   shardpack_order* order = NULL;
   shardpack_loader* loader = NULL;
   shardpack_batch* batch = NULL;
@@ -32,7 +35,14 @@ int main(int argc, char** argv) {
   how.global_batch = 4;
   how.tail = SHARDPACK_TAIL_PAD;
   check(shardpack_order_make(info.samples, &how, &order, &error));
-  check(shardpack_loader_open(dataset, order, NULL, &loader, &error));
+  check(shardpack_device_open("cpu", &device, &error));
+  memset(&cpu, 0, sizeof cpu);
+  cpu.size = sizeof cpu;
+  check(shardpack_device_info_of(device, &cpu, &error));
+  memset(&options, 0, sizeof options);
+  options.size = sizeof options;
+  options.device = device;
+  check(shardpack_loader_open(dataset, order, &options, &loader, &error));
   for (;;) {
     shardpack_span spans[4];
     shardpack_batch_view view;
@@ -51,6 +61,7 @@ int main(int argc, char** argv) {
     shardpack_batch_release(batch);
   }
   shardpack_loader_release(loader);
+  shardpack_device_release(device);
   shardpack_order_release(order);
   shardpack_dataset_release(dataset);
   printf("%llu samples, %llu bytes\n", samples, bytes);

@@ -3,7 +3,7 @@
 # three of the programs against the library. clang only parses.
 set -euo pipefail
 
-api=$PWD/api program=$PWD/tests/api/wrapper_test_program.cc pack=$PWD/cli/pack images=$PWD/testdata/images
+api=$PWD/api tests=$PWD/tests/api program=$PWD/tests/api/wrapper_test_program.cc pack=$PWD/cli/pack images=$PWD/testdata/images
 work=$(mktemp -d "${TEST_TMPDIR:-/tmp}/wrapper.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/lib"
@@ -32,6 +32,8 @@ for standard in 17 20 23; do
     esac
   done
 done
+g++ -std=c++17 "${warnings[@]}" -I"$api" "$tests/old_library_test_program.cc" -Llib -o old -lshardpack
+./old shards
 # Objects of both kinds in one program.
 g++ -std=c++17 "${warnings[@]}" -DBOTH -I"$api" -c "$program" -o throwing.o
 g++ -std=c++20 "${warnings[@]}" -fno-exceptions -DOTHER_MAIN -I"$api" -c "$program" -o returning.o

@@ -72,6 +72,9 @@ void TestConstructors(const std::string& path) {
   sp::Loader loader(data, sp::OrderOptions().set_global_batch(kBatch).set_seed(7),
                     sp::LoaderOptions().set_epochs(1));
   EXPECT(loader.next()->slots() == kBatch);
+  EXPECT(sp::Loader(data, {}).next()->slots() == 1);
+  EXPECT(sp::Loader(data, {}, {}).next()->slots() == 1);
+  EXPECT(sp::Loader(data, sp::Order(data), {}).next()->slots() == 1);
   const sp::Device cpu("cpu");
   sp::Job job({"info", path});
   EXPECT(job.wait() == 0);
@@ -187,12 +190,29 @@ void TestMoved(const std::string& path) {
   EXPECT(data.samples() == 0);
 }
 
-template <typename L, typename = void>
-struct HasEpoch : std::false_type {};
-template <typename L>
-struct HasEpoch<L, std::void_t<decltype(std::declval<L>().epoch())>> : std::true_type {};
-static_assert(HasEpoch<sp::Loader&>::value && !HasEpoch<sp::Loader>::value,
-              "the range of a temporary would dangle");
+// Views of a temporary, and its range, would dangle.
+template <template <typename> class View, typename Handle, typename = void>
+struct Gives : std::false_type {};
+template <template <typename> class View, typename Handle>
+struct Gives<View, Handle, std::void_t<View<Handle>>> : std::true_type {};
+#define ONLY_OF_A_NAMED(handle, name, call)                \
+  template <typename Handle>                               \
+  using name = decltype(std::declval<Handle>().call);      \
+  static_assert(Gives<name, sp::handle&>::value, #call);   \
+  static_assert(!Gives<name, sp::handle>::value, #call)
+ONLY_OF_A_NAMED(Loader, Epoch, epoch());
+ONLY_OF_A_NAMED(Dataset, Format, format());
+ONLY_OF_A_NAMED(Dataset, Classes, classes());
+ONLY_OF_A_NAMED(Dataset, Splits, splits());
+ONLY_OF_A_NAMED(Dataset, Shard, shard(0));
+ONLY_OF_A_NAMED(Dataset, Fields, fields(0));
+ONLY_OF_A_NAMED(Dataset, Column, template column<char>(0, 0));
+ONLY_OF_A_NAMED(Dataset, Labels, labels(0));
+ONLY_OF_A_NAMED(Dataset, Key, key(0));
+ONLY_OF_A_NAMED(Order, Explain, explain());
+ONLY_OF_A_NAMED(Batch, Why, why(0));
+ONLY_OF_A_NAMED(Batch, Pixels, pixels());
+
 static_assert(std::is_same_v<decltype(sp::OrderOptions().set_seed(1)), sp::OrderOptions&&>);
 
 void TestDataset(const sp::Dataset& data) {
@@ -223,6 +243,10 @@ void TestDataset(const sp::Dataset& data) {
   const std::vector<sp::Span<const std::byte>> bytes = Get(batch.bytes());
   EXPECT(bytes[0].size() == Get(data.column<std::uint64_t>(0, SHARDPACK_COLUMN_BYTES))[5]);
   EXPECT(batch.pixels().empty());
+  const sp::Span<const std::byte> same = batch.pixels();
+  EXPECT(same.empty());
+  const sp::Dataset taken(shardpack_dataset_retain(data.get()));
+  EXPECT(taken.get() == data.get() && taken.samples() == data.samples());
   sp::Batch copy = batch;
   sp::Batch moved = std::move(copy);
   copy = moved;
@@ -349,7 +373,7 @@ void TestJob(const std::string& path) {
   shardpack_job_progress progress = {};
   while (!Get(job.poll(std::chrono::milliseconds(10), &progress))) {
   }
-  EXPECT(Get(job.wait()) == 0);
+  EXPECT(Get(job.wait()) == 0 && job.exit_code() == 0);
   EXPECT(Get(job.result_json()).find("\"exit_code\":0") != std::string::npos);
   const sp::Job moved = std::move(job);
   EXPECT(ErrorOf([] { return sp::Job::Start({"man"}); }).code() == sp::Code::kInvalid);
