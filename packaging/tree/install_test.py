@@ -95,8 +95,8 @@ class InstallTest(unittest.TestCase):
     pc = (self.prefix / "lib/x86_64-linux-gnu/pkgconfig/shardpack.pc").read_text()
     self.assertIn("prefix=${pcfiledir}/../../..\nlibdir=${pcfiledir}/..\n", pc)
     config = (self.prefix / "lib/x86_64-linux-gnu/cmake/shardpack/shardpackConfig.cmake").read_text()
-    self.assertIn('prefix "${CMAKE_CURRENT_LIST_DIR}/../../../.." ', config)
-    self.assertIn('lib "${CMAKE_CURRENT_LIST_DIR}/../.." ', config)
+    self.assertIn('prefix "${_shardpack_DIR}/../../../.." ', config)
+    self.assertIn('lib "${_shardpack_DIR}/../.." ', config)
     # And back: the files are found again where they are, though elsewhere.
     self.must()
     self.assertFalse((self.prefix / "lib/x86_64-linux-gnu/libshardpack.so").exists())

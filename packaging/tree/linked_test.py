@@ -86,13 +86,30 @@ class LinkedTest(unittest.TestCase):
     self.check_loader("build/loader_c", library_path=False)
     self.check_loader("build/loader_cc", library_path=False)
 
+  def test_cmake_where_lib_is_a_link(self):
+    """As /lib is one to /usr/lib, of which CMake finds the former first where PATH begins with /bin."""
+    (self.folder / "root/usr").mkdir(parents=True)
+    for name in ("include", "lib"):
+      shutil.copytree(self.prefix / name, self.folder / "root/usr" / name, symlinks=True)
+    (self.folder / "root/lib").symlink_to("usr/lib")
+    self.shell("cmake -S '{linked}' -B linked_build '-Dshardpack_DIR={folder}/root/lib/cmake/shardpack' && cmake --build linked_build")
+    self.check_loader("linked_build/loader_c", library_path=False)
+
   def test_cmake_asks_for_a_version(self):
     (self.folder / "asks").mkdir()
-    for wanted, code in (("0.1", 0), (self.version + " EXACT", 0), ("99", 1)):
+    for wanted, code in (("0.1", 0), (self.version + " EXACT", 0), ("99", 1), ("0.0.1...99", 0), ("0.0.1..." + self.version, 0),
+                         ("0.0.1...<" + self.version, 1), ("0.0.1...0.0.2", 1)):
       (self.folder / "asks/CMakeLists.txt").write_text(
-          f"cmake_minimum_required(VERSION 3.16)\nproject(asks C)\nfind_package(shardpack {wanted} REQUIRED)\n")
+          f"cmake_minimum_required(VERSION 3.19)\nproject(asks C)\nfind_package(shardpack {wanted} REQUIRED)\n")
       said = self.shell("rm -rf asking; cmake -S asks -B asking '-DCMAKE_PREFIX_PATH={prefix}'", code=code)
       self.assertEqual(code != 0, f"version: {self.version}" in said, said)
+
+  def test_cmake_asks_for_a_component(self):
+    (self.folder / "parts").mkdir()
+    (self.folder / "parts/CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(parts C)\nfind_package(shardpack REQUIRED COMPONENTS reader)\n")
+    said = self.shell("cmake -S parts -B parted '-DCMAKE_PREFIX_PATH={prefix}'", code=1)
+    self.assertIn("no components, so none called reader", " ".join(said.split()))
 
   def test_cmake_for_another_size_of_pointers(self):
     (self.folder / "narrow").mkdir()
