@@ -162,11 +162,13 @@ class Dataset {
   // Reads many fields, each verified like in ReadField; neighbours in a shard that follow each
   // other here cost one read together. One status per field.
   std::vector<absl::Status> ReadFields(std::span<const FieldRead> fields) const;
-  // The first sample with this key; NotFound if there is none. Cost: scans all keys.
+  // The first sample with this key; NotFound if there is none. Cost: the first call scans the keys,
+  // the second one makes a hash table of them, of 8 to 24 bytes a sample, for itself and all later ones.
   absl::StatusOr<uint64_t> FindKey(std::string_view key) const;
 
  private:
   struct State;
+  struct KeyTable;
   struct Selection {
     std::vector<uint64_t> ids;  // of the samples of `state_`
     Digest identity;
@@ -182,11 +184,13 @@ class Dataset {
   Dataset WithSelection(std::vector<uint64_t> unselected_ids) const;
   absl::StatusOr<Dataset> SplitSelection(std::string_view name) const;
   std::shared_ptr<State> StateOf(std::span<const uint32_t> shards) const;
+  static std::shared_ptr<const KeyTable> NewKeyTable();
   // The first id of the sample that is there.
   std::optional<int64_t> IdAt(SampleLocation at) const;
 
   std::shared_ptr<const State> state_;
   std::shared_ptr<const Selection> selection_;  // null: all samples
+  std::shared_ptr<const KeyTable> keys_ = NewKeyTable();
 };
 
 }  // namespace shardpack

@@ -12,9 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "formats/core/shard_index.h"
 #include "formats/io/error_facts.h"
-#include "formats/io/file.h"
 #include "formats/io/hash.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/dataset.h"
@@ -83,23 +81,6 @@ std::optional<int64_t> Dataset::IdAt(SampleLocation at) const {
   const auto found = std::find(selection_->ids.begin(), selection_->ids.end(), unselected);
   if (found == selection_->ids.end()) return std::nullopt;
   return found - selection_->ids.begin();
-}
-
-absl::StatusOr<uint64_t> Dataset::FindKey(std::string_view key) const {
-  for (uint32_t s = 0; selection_ == nullptr && s < shards().size(); ++s) {
-    ASSIGN_OR_RETURN(const ShardIndex* const index, BorrowIndex(s));
-    for (uint64_t record = 0; record < index->records(); ++record) {
-      if (index->key(record) == key) return shards()[s].first_id + record;
-    }
-  }
-  for (uint64_t id = 0; selection_ != nullptr && id < size(); ++id) {
-    const SampleLocation at = Locate(id);
-    ASSIGN_OR_RETURN(const ShardIndex* const index, BorrowIndex(at.shard));
-    if (index->key(at.record) == key) return id;
-  }
-  return WithFacts(
-      absl::NotFoundError(absl::StrCat("no sample has the key ", EscapeForTerminal(key))),
-      {.key = std::string(key)});
 }
 
 }  // namespace shardpack

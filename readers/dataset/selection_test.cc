@@ -73,6 +73,28 @@ TEST_F(SelectionTest, HasTheSamplesOfItsIds) {
   }
 }
 
+TEST_F(SelectionTest, KeysAreFoundAgainAndAgain) {
+  std::vector<uint64_t> ids(whole_->size());
+  for (uint64_t id = 0; id < ids.size(); ++id) ids[id] = ids.size() - 1 - id / 2;
+  const Dataset selected = *whole_->Select(ids), copy = selected;
+  for (int round = 0; round < 3; ++round) {
+    for (uint64_t id = 0; id < ids.size(); ++id) {
+      EXPECT_EQ(*whole_->FindKey(whole_->Read(id)->key), id);
+      EXPECT_EQ(*copy.FindKey(selected.Read(id)->key), id / 2 * 2);
+    }
+    EXPECT_TRUE(absl::IsNotFound(whole_->FindKey("").status()));
+    EXPECT_TRUE(absl::IsNotFound(copy.FindKey(whole_->Read(0)->key).status()));
+    EXPECT_TRUE(absl::IsNotFound(whole_->Select({})->FindKey("cat/1").status()));
+  }
+}
+
+// As the records of TFRecord files of others.
+TEST_F(SelectionTest, ManySamplesMayHaveOneKey) {
+  const std::vector<uint64_t> ids(200'000, 5);
+  const Dataset same = *whole_->Select(ids);
+  for (int round = 0; round < 3; ++round) EXPECT_EQ(*same.FindKey(whole_->Read(5)->key), 0u);
+}
+
 TEST_F(SelectionTest, RefusesIdsPastTheEnd) {
   const absl::Status refused = whole_->Select(std::vector<uint64_t>{0, 21}).status();
   EXPECT_TRUE(absl::IsOutOfRange(refused));
