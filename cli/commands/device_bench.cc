@@ -181,7 +181,8 @@ absl::StatusOr<double> FillRate(const Setup& setup) {
 struct Report {
   DeviceInfo device;
   double copy = 0, fill = 0;
-  std::optional<KernelCeiling> kernel;
+  std::optional<KernelCeiling> kernel, kernel_nhwc;
+  absl::StatusOr<double> resident_step = absl::UnknownError("not measured");
   std::optional<DecodeCeilings> decode;
   std::vector<Run> runs;
 };
@@ -202,10 +203,14 @@ absl::StatusOr<Report> MeasureAll(const CommandLine& line, Device& device) {
   if (!fill.ok()) return fill.status();
   report.fill = *fill;
   if (line.bench().decode_size > 0) {
-    const absl::StatusOr<KernelCeiling> kernel =
-        PreprocessCeiling(device, line.bench().decode_size);
-    if (!kernel.ok()) return kernel.status();
-    report.kernel = *kernel;
+    for (const PixelLayout layout : {PixelLayout::kNchw, PixelLayout::kNhwc}) {
+      const absl::StatusOr<KernelCeiling> kernel =
+          PreprocessCeiling(device, line.bench().decode_size, layout);
+      if (!kernel.ok()) return kernel.status();
+      (layout == PixelLayout::kNchw ? report.kernel : report.kernel_nhwc) = *kernel;
+    }
+    // Not of a dataset with images that cannot be decoded, which the other runs replace.
+    report.resident_step = ResidentStepCost(device, input->dataset, input->order);
     Setup encoded = setup;
     encoded.for_device = true;
     absl::StatusOr<Loader> loader = OpenLoader(encoded);
@@ -244,10 +249,15 @@ std::string Text(const CommandLine& line, const Report& report) {
   StrAppend(&out, "loader     ", DescribeLoader(line, BenchLoader(line).threads),
             StrFormat("; %.0f images/s without a device\n", report.fill));
   if (report.kernel) {
-    StrAppend(&out,
-              StrFormat("preprocess %.0f images/s of 500 x 375, %.0f %% of the bytes of a copy "
-                        "within the device\n",
-                        report.kernel->images, 100 * report.kernel->of_copy));
+    StrAppend(
+        &out,
+        StrFormat("preprocess %.0f images/s of 500 x 375, %.0f %% of the bytes of a copy "
+                  "within the device; in NHWC %.0f\n",
+                  report.kernel->images, 100 * report.kernel->of_copy, report.kernel_nhwc->images));
+  }
+  if (report.resident_step.ok()) {
+    StrAppend(&out, StrFormat("resident   a step of 32 x 32 pixels takes its thread %.1f us\n",
+                              *report.resident_step));
   }
   if (report.decode) {
     const JpegDecoderStats& stats = report.decode->stats;
@@ -296,10 +306,16 @@ std::string Json(const CommandLine& line, const Report& report) {
   if (report.kernel) {
     json["preprocess_images_per_second"] = report.kernel->images;
     json["preprocess_share_of_copy"] = report.kernel->of_copy;
+    json["preprocess_nhwc_images_per_second"] = report.kernel_nhwc->images;
   }
   if (report.decode) {
     json["decode_images_per_second"] = report.decode->images;
     json["decode_backends"] = report.decode->backends;
+  }
+  if (report.resident_step.ok()) {
+    json["resident_step_microseconds"] = *report.resident_step;
+  } else {
+    json["resident_step_error"] = std::string(report.resident_step.status().message());
   }
   return json.dump() + "\n";
 }

@@ -10,6 +10,7 @@
 
 #include "cli/terminal/seconds_since.h"
 #include "cuda/loading/pinned_memory.h"
+#include "cuda/loading/resident_loader.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::cli {
@@ -82,10 +83,10 @@ absl::StatusOr<double> PinnedCopyCeiling(Device& device) {
   return *rate * static_cast<double>(kDeviceCopyBytes);
 }
 
-absl::StatusOr<KernelCeiling> PreprocessCeiling(Device& device, uint32_t side) {
+absl::StatusOr<KernelCeiling> PreprocessCeiling(Device& device, uint32_t side, PixelLayout layout) {
   constexpr uint32_t kImages = 256, kWidth = 500, kHeight = 375, kChannels = 3;
   constexpr size_t kImageBytes = size_t{kWidth} * kHeight * kChannels;
-  const PixelOutput output({.type = PixelType::kF16, .layout = PixelLayout::kNchw}, kChannels);
+  const PixelOutput output({.type = PixelType::kF16, .layout = layout}, kChannels);
   const size_t in_bytes = kImages * kImageBytes, out_bytes = kImages * output.Bytes(side, side);
   Bench bench(device);
   RETURN_IF_ERROR(bench.Open());
@@ -148,6 +149,27 @@ absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(Device& device, Loader& loade
       .images = batches * static_cast<double>(batch->size() - static_cast<size_t>(padding)),
       .stats = decoder->stats(),
       .backends = decoder->backends()};
+}
+
+absl::StatusOr<double> ResidentStepCost(Device& device, const Dataset& dataset,
+                                        const Order& order) {
+  constexpr int kSteps = 2000, kAtOnce = 50;
+  Bench bench(device);
+  RETURN_IF_ERROR(bench.Open());
+  const ResidentOptions options = {.width = 32, .height = 32, .output = {.type = PixelType::kF16}};
+  ASSIGN_OR_RETURN(ResidentLoader loader,
+                   ResidentLoader::Open(dataset, order, {}, options, device));
+  Clock::duration asked{};
+  for (int step = 0; step < kSteps;) {
+    const Clock::time_point start = Clock::now();
+    ASSIGN_OR_RETURN(std::optional<DeviceBatch> batch, loader.Next());
+    if (!batch.has_value()) continue;  // the end of an epoch
+    RETURN_IF_ERROR(batch->WaitOn(bench.stream()));
+    RETURN_IF_ERROR(batch->Release(bench.stream()));
+    asked += Clock::now() - start;
+    if (++step % kAtOnce == 0) RETURN_IF_ERROR(bench.Wait());
+  }
+  return std::chrono::duration<double, std::micro>(asked).count() / kSteps;
 }
 
 }  // namespace shardpack::cli

@@ -1,8 +1,9 @@
 // The most that a device can do with the batches of bench, one operation at a time.
 //
 //   absl::StatusOr<double> copy = PinnedCopyCeiling(device);            // bytes per second
-//   absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(device, 224);
+//   absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(device, 224, PixelLayout::kNchw);
 //   absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(device, loader, decode);
+//   absl::StatusOr<double> step = ResidentStepCost(device, dataset, order);   // microseconds
 //
 // Each takes about half a second.
 //
@@ -18,7 +19,10 @@
 #include "absl/status/statusor.h"
 #include "cuda/device/device.h"
 #include "cuda/loading/device_decoder.h"
+#include "images/pixels/pixel_output.h"
+#include "readers/dataset/dataset.h"
 #include "readers/loading/loader.h"
+#include "readers/order/order.h"
 
 namespace shardpack::cli {
 
@@ -29,7 +33,7 @@ struct KernelCeiling {
   double images = 0;   // per second: 256 of 500 x 375 pixels to squares of f16
   double of_copy = 0;  // bytes per second of a copy within the device, reads plus writes
 };
-absl::StatusOr<KernelCeiling> PreprocessCeiling(Device& device, uint32_t side);
+absl::StatusOr<KernelCeiling> PreprocessCeiling(Device& device, uint32_t side, PixelLayout layout);
 
 struct DecodeCeilings {
   double images = 0;  // per second, decoding one batch repeatedly
@@ -39,6 +43,10 @@ struct DecodeCeilings {
 // `loader`: without decoding, with image_infos.
 absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(Device& device, Loader& loader,
                                                    const DeviceDecode& options);
+
+// What a step of a resident set of 32 x 32 pixels costs the thread that asks for it, in
+// microseconds; on the host device, which has no other thread, the pixels as well.
+absl::StatusOr<double> ResidentStepCost(Device& device, const Dataset& dataset, const Order& order);
 
 }  // namespace shardpack::cli
 

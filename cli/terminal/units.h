@@ -23,8 +23,9 @@ absl::StatusOr<uint64_t> ParseSize(std::string_view text);
 absl::StatusOr<double> ParseNumber(std::string_view text);    // finite, 0 and up
 absl::StatusOr<double> ParseShare(std::string_view text);     // "1%" or "0.01"; 0..1
 absl::StatusOr<double> ParseDuration(std::string_view text);  // "90", "90s", "5m", "1h"; seconds
-// Shards "a-b", both included, a <= b, digits only; a single "a" means a-a. Returns the first one and
-// the one after the last. Numbers beyond 32 bits, which no dataset has, become the largest of those.
+// Shards "a-b", both included, a <= b, digits only; a single "a" means a-a. Returns the first one
+// and the one after the last. Numbers beyond 32 bits, which no dataset has, become the largest of
+// those.
 absl::StatusOr<std::pair<size_t, size_t>> ParseShardRange(std::string_view text);
 // "train=0.9,val=0.1": names of [A-Za-z0-9._-], each once; shares above 0 that add up to 1.
 absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::string_view text);

@@ -9,12 +9,12 @@ import sys
 import time
 
 
-def row(name, result, detail=""):
-  print(json.dumps({"name": name, "result": result, "detail": detail}), flush=True)
+def row(name, result, detail="", rate=None):
+  print(json.dumps({"name": name, "result": result, "detail": detail, "rate": rate}), flush=True)
 
 
 def rates(work, amount, torch):
-  """Of three runs."""
+  """Of three runs, a second: least, median, most."""
   seen = []
   for n in range(4):
     torch.cuda.synchronize()
@@ -23,18 +23,18 @@ def rates(work, amount, torch):
     torch.cuda.synchronize()
     if n:
       seen.append(amount / (time.perf_counter() - begin))
-  return f"{min(seen):,.0f} / {statistics.median(seen):,.0f} / {max(seen):,.0f}"
+  return min(seen), statistics.median(seen), max(seen)
 
 
 def pinned_copy(torch):
   host, device = torch.empty(64 << 20, dtype=torch.uint8, pin_memory=True), torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
-  return rates(lambda: [device.copy_(host, non_blocking=True) for _ in range(8)], 8 * 64, torch) + " MiB/s"
+  return rates(lambda: [device.copy_(host, non_blocking=True) for _ in range(8)], 8 * 64, torch)
 
 
 def torchvision_decode(torch, files):
   from torchvision.io import decode_jpeg  # pylint: disable=import-outside-toplevel
   batch = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in files] * 3
-  return rates(lambda: decode_jpeg(batch, device="cuda"), len(batch), torch) + " images/s"
+  return rates(lambda: decode_jpeg(batch, device="cuda"), len(batch), torch)
 
 
 def torchvision_preprocess(torch):
@@ -46,7 +46,7 @@ def torchvision_preprocess(torch):
     small = functional.resize(images, [224, 224], antialias=True)
     return functional.normalize(small.to(torch.float16) / 255, mean, std)
 
-  return rates(work, len(images), torch) + " images/s"
+  return rates(work, len(images), torch)
 
 
 def dali_decode(torch, files):
@@ -61,7 +61,7 @@ def dali_decode(torch, files):
 
   built = pipeline()
   built.build()
-  return rates(lambda: [built.run() for _ in range(3)], 3 * len(batch), torch) + " images/s"
+  return rates(lambda: [built.run() for _ in range(3)], 3 * len(batch), torch)
 
 
 def main():
@@ -76,12 +76,13 @@ def main():
     import shardpack  # pylint: disable=import-outside-toplevel
     files += [bytes(sample["fields"]["image"]) for sample in map(shardpack.Dataset(path).__getitem__, range(100))]
   jpegs = [file for file in files if file[:2] == b"\xff\xd8"]
-  for name, measure in (("pinned copy (torch)", lambda: pinned_copy(torch)),
-                        ("resize, normalise (torchvision)", lambda: torchvision_preprocess(torch)),
-                        ("decode (torchvision)", lambda: torchvision_decode(torch, jpegs)),
-                        ("decode, crop, resize (DALI)", lambda: dali_decode(torch, jpegs))):
+  for name, unit, measure in (("pinned copy (torch)", "MiB/s", lambda: pinned_copy(torch)),
+                              ("resize, normalise (torchvision)", "images/s", lambda: torchvision_preprocess(torch)),
+                              ("decode (torchvision)", "images/s", lambda: torchvision_decode(torch, jpegs)),
+                              ("decode, crop, resize (DALI)", "images/s", lambda: dali_decode(torch, jpegs))):
     try:
-      row(name, "ok", measure())
+      seen = measure()
+      row(name, "ok", " / ".join(f"{rate:,.0f}" for rate in seen) + " " + unit, seen[1])
     except ImportError as error:
       row(name, "absent", str(error))
     except Exception as error:  # pylint: disable=broad-except

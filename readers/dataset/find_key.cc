@@ -24,8 +24,8 @@
 namespace shardpack {
 namespace {
 
-// With linear probing. A slot is 0, or the upper half of a key's hash and, plus 1, the first id with
-// the key.
+// With linear probing. A slot is 0, or the upper half of a key's hash and, plus 1, the first id
+// with the key.
 using Slots = std::vector<uint64_t>;
 constexpr uint64_t kIdMask = std::numeric_limits<uint32_t>::max();
 

@@ -195,10 +195,10 @@ template <template <typename> class View, typename Handle, typename = void>
 struct Gives : std::false_type {};
 template <template <typename> class View, typename Handle>
 struct Gives<View, Handle, std::void_t<View<Handle>>> : std::true_type {};
-#define ONLY_OF_A_NAMED(handle, name, call)                \
-  template <typename Handle>                               \
-  using name = decltype(std::declval<Handle>().call);      \
-  static_assert(Gives<name, sp::handle&>::value, #call);   \
+#define ONLY_OF_A_NAMED(handle, name, call)              \
+  template <typename Handle>                             \
+  using name = decltype(std::declval<Handle>().call);    \
+  static_assert(Gives<name, sp::handle&>::value, #call); \
   static_assert(!Gives<name, sp::handle>::value, #call)
 ONLY_OF_A_NAMED(Loader, Epoch, epoch());
 ONLY_OF_A_NAMED(Dataset, Format, format());

@@ -1,6 +1,7 @@
 """cuda/gpu_check on the fake: the programs are those that run on the fake device, and stand-ins for the tools of a GPU machine."""
 
 import ast
+import importlib.machinery
 import json
 import os
 import pathlib
@@ -102,8 +103,8 @@ class GpuCheckTest(unittest.TestCase):
   def test_everything_that_the_fake_can_run(self):
     summary, rows, out, table = self.run_there("machine,tests,sanitize,bench")
     self.assertTrue(summary["ok"], table)
-    self.assertEqual(summary["left_out"], ["interop", "rivals"])
-    self.assertIn("not asked for: interop, rivals", table)
+    self.assertEqual(summary["left_out"], ["interop", "rivals", "targets"])
+    self.assertIn("not asked for: interop, rivals, targets", table)
     for name in ("machine", "nvjpeg", "preprocess_gpu_test", "jpeg_sizes_gpu_test", "cuda_device_gpu_test", "device_loader_gpu_test",
                  "resident_loader_gpu_test", "racecheck-preprocess_gpu_test", "memcheck-device_loader_gpu_test", "bench-photos-3"):
       self.assertEqual(rows[name]["result"], "ok", rows[name])
@@ -171,6 +172,48 @@ class GpuCheckTest(unittest.TestCase):
     self.assertEqual(rows["machine"]["result"], "FAILED")
     self.assertEqual(rows["initcheck preprocess_gpu_test"], {"name": "initcheck preprocess_gpu_test", "result": "NOT RUN", "seconds": 0.0,
                                                              "detail": "there is no compute-sanitizer"})
+
+  def test_targets(self):
+    """Each figure just reaches its target, then just does not."""
+    run = importlib.machinery.SourceFileLoader("run", "cuda/gpu_check/run").load_module()
+    reached = {"preprocess_images_per_second": 1_024_000, "preprocess_nhwc_images_per_second": 1_024_000, "copy_bytes_per_second": 0.95 * 100 * 2**20,
+               "resident_step_microseconds": 10, "runs[decoded for the device].images_per_second": 1200,
+               "runs[decoded for the device, at 1786 images/s].cores": 3, "runs[decoded for the device, at 1786 images/s].batches_waited_for": 0}
+    rates = {"pinned copy (torch)": 100, "resize, normalise (torchvision)": 512_000, "decode (torchvision)": 1000, "decode, crop, resize (DALI)": 1000}
+
+    def results(seen, rates=rates, gpu="NVIDIA H100 80GB HBM3"):
+      with tempfile.TemporaryDirectory() as out:
+        checks = run.Checks(pathlib.Path(out), 1, [])
+      checks.figures = {"gpus": [{"name": gpu}], "photos": {name: {"median": value} for name, value in seen.items()}}
+      checks.rates = rates
+      checks.targets()
+      return {row["name"].removeprefix("target photos: "): row["result"] for row in checks.rows}
+
+    self.assertEqual(set(results(reached).values()), {"ok"})
+    self.assertEqual(len(results(reached)), len(run.TARGETS))
+    worse = {name: value * (1.01 if "micro" in name or "cores" in name else 0.99) + (1 if "waited" in name else 0) for name, value in reached.items()}
+    self.assertEqual(set(results(worse).values()), {"MISSED"})
+    on_another = results(worse, gpu="NVIDIA L4")
+    self.assertEqual([name for name, result in on_another.items() if result == "ok"], ["256 images to f16 NCHW, ms", "256 images to f16 NHWC, ms"])
+    alone = results(reached, rates={})
+    self.assertEqual([name for name, result in alone.items() if result == "absent"],
+                     ["preprocessing / torchvision", "decode and crop / torchvision", "decode and crop / DALI", "pinned copy / torch"])
+    for missing in reached:
+      with self.subTest(missing):
+        left = results({name: value for name, value in reached.items() if name != missing})
+        self.assertIn("NOT RUN", left.values())
+    self.assertEqual(run.RIVALS, tuple(re.findall(r'\("([^"]+)", "\w+/s", lambda', pathlib.Path("cuda/gpu_check/rivals.py").read_text())))
+
+  def test_targets_of_what_was_measured(self):
+    summary, rows, _, table = self.run_there("bench,targets")
+    self.assertEqual(rows["target photos: preprocessing / torchvision"]["result"], "absent")
+    self.assertEqual(rows["target photos: cores at a fixed rate"], {"name": "target photos: cores at a fixed rate", "result": "NOT RUN", "seconds": 0.0,
+                                                                    "detail": "a fixed rate was not measured"})
+    self.assertIn(rows["target photos: resident step, us of its thread"]["result"], ("ok", "MISSED"))
+    self.assertEqual(summary["missed"], [row["name"] for row in summary["rows"] if row["result"] == "MISSED"])
+    self.assertIn("targets were missed", table)
+    summary, rows, _, _ = self.run_there("targets")
+    self.assertEqual(rows["targets"]["detail"], "nothing was measured")
 
   def test_what_was_not_brought(self):
     bare = self.pack("bare", programs=self.work / "stand_ins")
