@@ -24,7 +24,10 @@ using ::testing::IsEmpty;
 // Images on the fake device, and what they must become.
 class SharingTest : public ::testing::Test {
  protected:
-  void SetUp() override { stream_ = *fake_.CreateStream(); }
+  void SetUp() override {
+    ASSERT_TRUE(fake_.EnterThread().ok());
+    stream_ = *fake_.CreateStream();
+  }
   void TearDown() override {
     EXPECT_TRUE(fake_.Synchronize(stream_).ok());
     for (const JpegImage& image : images_) EXPECT_TRUE(fake_.Free(image.out).ok());
