@@ -240,8 +240,8 @@ class ParsingTest : public SharingTest {
   }
 };
 
-// Headers are parsed on all threads, each with a stream of its own. What becomes of an image, of one
-// whose headers are wrong too, does not depend on the number of threads.
+// Headers are parsed on all threads, each with a stream of its own. What becomes of an image, of
+// one whose headers are wrong too, does not depend on the number of threads.
 TEST_F(ParsingTest, ManyHeadersAtOnceAndTheSameResults) {
   std::vector<JpegResult> by_one;
   for (const int threads : {1, 8}) {
