@@ -6,8 +6,8 @@
 //
 // Lifetime: the destructor ends the loader's threads, which takes as long as their reads;
 // LoaderState leaves it to a thread.
-// Thread-safety: as shardpack_loader in api/shardpack.h. Next, NextInto and Seek: one caller at a
-// time; everything else from any thread.
+// Thread-safety: as shardpack_loader in api/shardpack.h. Next, NextInto, EnqueueStep, NextStep and
+// Seek: one caller at a time; everything else from any thread.
 // Errors: those of readers/loading/loader.h. Unimplemented for what a kind of loader does not have.
 #ifndef SHARDPACK_API_ANY_LOADER_H_
 #define SHARDPACK_API_ANY_LOADER_H_
@@ -41,6 +41,11 @@ struct Taken {
   std::shared_ptr<AnyBatch> batch;
 };
 
+// Of loaders that are not resident.
+inline absl::Status NoSteps() {
+  return absl::UnimplementedError("only a resident loader has steps for a graph");
+}
+
 class AnyLoader {
  public:
   AnyLoader() = default;
@@ -56,6 +61,9 @@ class AnyLoader {
   virtual absl::StatusOr<Taken> NextInto(int64_t, const shardpack_target&, Stream) {
     return absl::UnimplementedError("only a loader on a device copies to the caller's memory");
   }
+  virtual absl::Status EnqueueStep(const shardpack_target&, Stream) { return NoSteps(); }
+  // A batch without pixels.
+  virtual absl::StatusOr<Taken> NextStep(int64_t, Stream) { return NoSteps(); }
   virtual absl::Status Seek(uint64_t, uint64_t) {
     return absl::UnimplementedError(
         "only a loader of host memory can seek; open another one with a cursor");

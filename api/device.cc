@@ -336,6 +336,30 @@ shardpack_code shardpack_loader_next_into(shardpack_loader* loader, int64_t wait
   });
 }
 
+shardpack_code shardpack_loader_enqueue_step(shardpack_loader* loader,
+                                             const shardpack_target* target, void* stream,
+                                             shardpack_error** error) {
+  return Guarded(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(NotNull(target, "target"));
+    ASSIGN_OR_RETURN(const shardpack_target known, Known(target, "target"));
+    ASSIGN_OR_RETURN(const std::shared_ptr<AnyLoader> used, UseLoader(loader));
+    return used->EnqueueStep(known, StreamOf(stream));
+  });
+}
+
+shardpack_code shardpack_loader_next_step(shardpack_loader* loader, int64_t wait_ms, void* stream,
+                                          shardpack_batch** batch, shardpack_error** error) {
+  if (batch != nullptr) *batch = nullptr;
+  return Guarded(error, [&]() -> absl::StatusOr<shardpack_code> {
+    RETURN_IF_ERROR(CheckWait(wait_ms));
+    ASSIGN_OR_RETURN(const std::shared_ptr<AnyLoader> used, UseLoader(loader));
+    ASSIGN_OR_RETURN(Taken taken, used->NextStep(wait_ms, StreamOf(stream)));
+    if (taken.batch != nullptr && batch != nullptr)
+      *batch = new shardpack_batch(std::move(taken.batch));
+    return taken.code;
+  });
+}
+
 shardpack_code shardpack_batch_wait_on(shardpack_batch* batch, void* stream,
                                        shardpack_error** error) {
   return Guarded(error, [&]() -> absl::Status {

@@ -123,6 +123,177 @@ TEST_F(DeviceTest, PreprocessingIsOnTheDevice) {
   tensor->deleter(tensor);
 }
 
+// Steps of a resident set within a graph that was captured once.
+class StepsTest : public DeviceTest {
+ protected:
+  void SetUp() override {
+    DeviceTest::SetUp();
+    how_.size = sizeof how_;
+    how_.width = kWidth;
+    how_.height = kHeight;
+    how_.epochs = 2;
+    how_.type = SHARDPACK_U8;
+    target_.size = sizeof target_;
+    target_.pixels = *fake_.Allocate(kPixelBytes, "pixels");
+    target_.pixel_bytes = kPixelBytes;
+    target_.labels = static_cast<int64_t*>(*fake_.Allocate(kLabelBytes, "labels"));
+    target_.label_bytes = kLabelBytes;
+  }
+  void TearDown() override {
+    EXPECT_TRUE(fake_.Free(target_.pixels).ok());
+    EXPECT_TRUE(fake_.Free(target_.labels).ok());
+    DeviceTest::TearDown();
+  }
+  shardpack_loader* Open() {
+    shardpack_loader* const loader = OpenResident(how_);
+    EXPECT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_OK) << said_.text();
+    return loader;
+  }
+  // As often as a wait of nothing is too short.
+  shardpack_code NextStep(shardpack_loader* loader, shardpack_batch** batch) {
+    shardpack_code code = SHARDPACK_WAIT;
+    while (code == SHARDPACK_WAIT)
+      code = shardpack_loader_next_step(loader, 0, stream_, batch, said_.into());
+    return code;
+  }
+  // What is in the target now, with the facts of the batch, which is released.
+  Copy InTarget(shardpack_batch* batch) {
+    EXPECT_TRUE(fake_.Synchronize(stream_).ok());
+    shardpack_batch_view view = {};
+    view.size = sizeof view;
+    EXPECT_EQ(shardpack_batch_view_of(batch, &view, said_.into()), SHARDPACK_OK) << said_.text();
+    EXPECT_EQ(view.pixels, nullptr);
+    EXPECT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_STATE);
+    Copy copy{view.epoch,
+              view.step,
+              {view.ids, view.ids + view.slots},
+              {view.labels, view.labels + view.slots},
+              std::string(static_cast<char*>(target_.pixels), kPixelBytes),
+              std::string(reinterpret_cast<char*>(target_.labels), kLabelBytes)};
+    shardpack_batch_release(batch);
+    return copy;
+  }
+
+  static constexpr size_t kLabelBytes = kBatch * sizeof(int64_t);
+  shardpack_resident_options how_ = {};
+  shardpack_target target_ = {};
+};
+
+TEST_F(StepsTest, AGraphThatWasCapturedOnceGivesAllSteps) {
+  shardpack_loader* const plain = Open();
+  const std::vector<Copy> expected[] = {Epoch(plain), Epoch(plain)};
+  shardpack_loader_release(plain);
+
+  shardpack_loader* loader = Open();
+  shardpack_batch* batch = nullptr;
+  FakeDevice::Graph graph;
+  fake_.BeginCapture(stream_);
+  EXPECT_EQ(shardpack_loader_enqueue_step(loader, &target_, stream_, said_.into()), SHARDPACK_OK)
+      << said_.text();
+  // What names a step is no part of the graph.
+  EXPECT_EQ(NextStep(loader, &batch), SHARDPACK_STATE);
+  ASSERT_TRUE(fake_.EndCapture(stream_, &graph)) << "something ended it before";
+  EXPECT_EQ(graph.size(), 1u) << "one launch";
+
+  char* cursor = nullptr;
+  for (uint64_t epoch = 0; epoch < 2; ++epoch) {
+    std::vector<Copy> got;
+    while (got.size() < kSteps) {
+      uint64_t at_epoch = 9, at_step = 9;
+      EXPECT_EQ(shardpack_loader_position(loader, &at_epoch, &at_step, said_.into()), SHARDPACK_OK);
+      EXPECT_EQ(at_epoch, epoch);
+      EXPECT_EQ(at_step, got.size());
+      ASSERT_EQ(NextStep(loader, &batch), SHARDPACK_OK) << said_.text();
+      fake_.LaunchGraph(graph, stream_);
+      got.push_back(InTarget(batch));
+      if (cursor == nullptr) {
+        EXPECT_EQ(shardpack_loader_cursor(loader, &cursor, said_.into()), SHARDPACK_OK);
+      }
+    }
+    ExpectSame(got, expected[epoch]);
+    EXPECT_EQ(NextStep(loader, &batch), SHARDPACK_END);
+    EXPECT_EQ(batch, nullptr);
+  }
+  EXPECT_EQ(NextStep(loader, nullptr), SHARDPACK_END);
+  shardpack_loader_release(loader);
+
+  how_.cursor = cursor;
+  loader = Open();
+  ASSERT_EQ(NextStep(loader, &batch), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(shardpack_loader_enqueue_step(loader, &target_, stream_, said_.into()), SHARDPACK_OK);
+  ExpectSame({InTarget(batch)}, {expected[0][1]});
+  shardpack_loader_release(loader);
+  shardpack_text_free(cursor);
+}
+
+TEST_F(StepsTest, StepsAndBatchesAreNotMixed) {
+  shardpack_loader* loader = Open();
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(NextStep(loader, nullptr), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_STATE);
+  EXPECT_EQ(shardpack_loader_next_into(loader, -1, &target_, stream_, &batch, said_.into()),
+            SHARDPACK_STATE);
+  // Another stream would have its launches at another time.
+  EXPECT_EQ(shardpack_loader_next_step(loader, -1, nullptr, &batch, said_.into()),
+            SHARDPACK_INVALID);
+  ASSERT_EQ(NextStep(loader, &batch), SHARDPACK_OK) << said_.text();
+  EXPECT_EQ(shardpack_loader_enqueue_step(loader, &target_, stream_, said_.into()), SHARDPACK_OK);
+  EXPECT_EQ(InTarget(batch).step, 1u);
+  shardpack_loader_stop(loader);
+  EXPECT_EQ(NextStep(loader, &batch), SHARDPACK_CANCELLED);
+  shardpack_loader_release(loader);
+
+  loader = Open();
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  shardpack_batch_release(batch);
+  EXPECT_EQ(NextStep(loader, &batch), SHARDPACK_STATE);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(StepsTest, WhatCannotBe) {
+  fake_.Hold();
+  shardpack_loader* loader = OpenResident(how_);
+  EXPECT_EQ(shardpack_loader_enqueue_step(loader, &target_, stream_, said_.into()),
+            SHARDPACK_STATE);
+  EXPECT_THAT(said_.text(), HasSubstr("still being opened"));
+  EXPECT_EQ(shardpack_loader_next_step(loader, 0, stream_, nullptr, said_.into()), SHARDPACK_WAIT);
+  fake_.LetGo();
+  ASSERT_EQ(shardpack_loader_opened(loader, -1, said_.into()), SHARDPACK_OK) << said_.text();
+  void* const host = reinterpret_cast<void*>(intptr_t{-1});
+  EXPECT_EQ(shardpack_loader_enqueue_step(loader, &target_, host, said_.into()), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_loader_next_step(loader, -1, host, nullptr, said_.into()), SHARDPACK_INVALID);
+  EXPECT_EQ(shardpack_loader_next_step(loader, -2, stream_, nullptr, said_.into()),
+            SHARDPACK_INVALID);
+  const struct {
+    void* pixels;
+    uint64_t pixel_bytes;
+    int64_t* labels;
+    uint64_t label_bytes;
+    const char* why;
+  } kWrong[] = {{target_.pixels, kPixelBytes - 1, nullptr, 0, "a batch"},
+                {nullptr, kPixelBytes, nullptr, 0, "no pixels"},
+                {target_.pixels, kPixelBytes, target_.labels, 8, "those of a batch 64"},
+                {target_.pixels, kPixelBytes, nullptr, kLabelBytes, "but no labels"}};
+  for (const auto& wrong : kWrong) {
+    const shardpack_target target = {sizeof target, wrong.pixels, wrong.pixel_bytes, wrong.labels,
+                                     wrong.label_bytes};
+    EXPECT_EQ(shardpack_loader_enqueue_step(loader, &target, stream_, said_.into()),
+              SHARDPACK_INVALID);
+    EXPECT_THAT(said_.text(), HasSubstr(wrong.why));
+  }
+  shardpack_loader_release(loader);
+
+  for (shardpack_loader* const other : {OpenHost(nullptr), OpenOnDevice()}) {
+    ASSERT_EQ(shardpack_loader_opened(other, -1, said_.into()), SHARDPACK_OK) << said_.text();
+    EXPECT_EQ(shardpack_loader_enqueue_step(other, &target_, stream_, said_.into()),
+              SHARDPACK_UNSUPPORTED);
+    EXPECT_EQ(shardpack_loader_next_step(other, -1, stream_, nullptr, said_.into()),
+              SHARDPACK_UNSUPPORTED);
+    EXPECT_THAT(said_.text(), HasSubstr("only a resident loader has steps"));
+    shardpack_loader_release(other);
+  }
+}
+
 TEST_F(DeviceTest, AResidentDatasetIsGathered) {
   shardpack_resident_options how = {};
   how.size = sizeof how;
@@ -393,7 +564,11 @@ TEST(DeviceWrapper, MakesBatchesInHostMemory) {
                                       {.width = kWidth, .height = kHeight, .epochs = 1});
   while (!resident.opened(std::chrono::milliseconds(10))) {
   }
-  EXPECT_EQ(resident.next()->slots(), kBatch);
+  std::vector<std::uint8_t> pixels(kPixelBytes);
+  shardpack_target target = {sizeof target, pixels.data(), pixels.size(), nullptr, 0};
+  EXPECT_EQ(resident.next_step(nullptr)->slots(), kBatch);
+  resident.enqueue_step(target, nullptr);
+  EXPECT_NE(pixels, std::vector<std::uint8_t>(kPixelBytes));
   try {
     host.next();
     FAIL() << "it was handed over";

@@ -16,32 +16,25 @@ using Clock = std::chrono::steady_clock;
 
 absl::Status Stopped() { return absl::CancelledError("the loader was stopped"); }
 
+DeviceTarget TargetOf(const shardpack_target& target) {
+  return {.pixels = target.pixels,
+          .pixel_bytes = target.pixel_bytes,
+          .labels = target.labels,
+          .label_bytes = target.label_bytes};
+}
+
 // Whether the batch can be copied there.
-absl::Status CheckTarget(const shardpack_target& target, const DeviceBatch& batch) {
+absl::Status CheckFits(const DeviceTarget& target, const DeviceBatch& batch) {
   const DeviceTensor* const pixels = batch.pixels();
   if (pixels == nullptr) {
     return absl::InvalidArgumentError(
         "a batch of encoded bytes has no fixed size to be copied into a target");
   }
-  if (pixels->bytes() != target.pixel_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", pixels->bytes()));
-  }
-  const DeviceTensor* const labels = batch.labels();
-  if (target.labels == nullptr) {
-    if (target.label_bytes == 0) return absl::OkStatus();
-    return absl::InvalidArgumentError("the target has label_bytes, but no labels");
-  }
-  if (labels == nullptr) {
+  if (target.labels != nullptr && batch.labels() == nullptr) {
     return absl::InvalidArgumentError(
         "the target has labels, but the loader was opened with no_labels");
   }
-  if (target.label_bytes != 0 && target.label_bytes != labels->bytes()) {
-    return absl::InvalidArgumentError(absl::StrCat("the labels of the target have ",
-                                                   target.label_bytes, " bytes, those of a batch ",
-                                                   labels->bytes()));
-  }
-  return absl::OkStatus();
+  return CheckTarget(target, pixels->bytes(), batch.info().ids.size());
 }
 
 // When a wait that begins now is over.
@@ -115,6 +108,15 @@ class ResidentBatches final : public DeviceSource {
     absl::StatusOr<std::optional<DeviceBatch>> batch = loader_.Next(interrupted, ask_at);
     Note();
     return batch;
+  }
+  absl::Status EnqueueStep(const DeviceTarget& target, Stream stream) override {
+    return loader_.EnqueueStep(target, stream);
+  }
+  absl::StatusOr<std::optional<BatchInfo>> NextStep(Stream stream, const Interrupted& interrupted,
+                                                    AskAt ask_at) override {
+    absl::StatusOr<std::optional<BatchInfo>> info = loader_.NextStep(stream, interrupted, ask_at);
+    Note();
+    return info;
   }
   Cursor cursor() const override {
     const std::lock_guard lock(mutex_);
@@ -210,22 +212,31 @@ DeviceSource* LoaderOnDevice::source() const {
   return source_.get();
 }
 
-absl::StatusOr<LoaderOnDevice::Fetched> LoaderOnDevice::Fetch(int64_t wait_ms) {
+template <typename Value>
+absl::StatusOr<std::optional<Value>> LoaderOnDevice::Within(
+    int64_t wait_ms, const std::function<absl::StatusOr<Value>(const Interrupted&, AskAt)>& take) {
   const AskAt end = EndOf(wait_ms);
   ASSIGN_OR_RETURN(const shardpack_code opened, Opened(wait_ms));
-  if (opened == SHARDPACK_WAIT) return Fetched();
+  if (opened == SHARDPACK_WAIT) return std::nullopt;
   if (stop_.load()) return Stopped();
-  if (kept_.has_value()) {
-    const std::lock_guard lock(mutex_);
-    return Fetched(std::optional<DeviceBatch>(std::exchange(kept_, std::nullopt)));
-  }
   bool late = false;
-  absl::StatusOr<std::optional<DeviceBatch>> batch =
-      source()->Next([&] { return stop_.load() || (late = Clock::now() >= end); }, end);
-  if (batch.ok()) return Fetched(*std::move(batch));
-  if (absl::IsCancelled(batch.status()) && stop_.load()) return Stopped();
-  if (absl::IsCancelled(batch.status()) && late) return Fetched();
-  return batch.status();
+  absl::StatusOr<Value> taken =
+      take([&] { return stop_.load() || (late = Clock::now() >= end); }, end);
+  if (taken.ok()) return std::optional<Value>(*std::move(taken));
+  if (absl::IsCancelled(taken.status()) && stop_.load()) return Stopped();
+  if (absl::IsCancelled(taken.status()) && late) return std::nullopt;
+  return taken.status();
+}
+
+absl::StatusOr<LoaderOnDevice::Fetched> LoaderOnDevice::Fetch(int64_t wait_ms) {
+  return Within<std::optional<DeviceBatch>>(
+      wait_ms,
+      [this](const Interrupted& interrupted,
+             AskAt ask_at) -> absl::StatusOr<std::optional<DeviceBatch>> {
+        if (!kept_.has_value()) return source()->Next(interrupted, ask_at);
+        const std::lock_guard lock(mutex_);
+        return std::exchange(kept_, std::nullopt);
+      });
 }
 
 absl::StatusOr<Taken> LoaderOnDevice::Next(int64_t wait_ms) {
@@ -246,7 +257,7 @@ absl::StatusOr<Taken> LoaderOnDevice::NextInto(int64_t wait_ms, const shardpack_
   if (!fetched.has_value()) return Taken{SHARDPACK_WAIT, nullptr};
   if (!fetched->has_value()) return Taken{SHARDPACK_END, nullptr};
   DeviceBatch batch = **std::move(fetched);
-  if (absl::Status wrong = CheckTarget(target, batch); !wrong.ok()) {
+  if (absl::Status wrong = CheckFits(TargetOf(target), batch); !wrong.ok()) {
     const std::lock_guard lock(mutex_);
     kept_ = std::move(batch);
     before_kept_ = before;
@@ -265,6 +276,28 @@ absl::StatusOr<Taken> LoaderOnDevice::NextInto(int64_t wait_ms, const shardpack_
   RETURN_IF_ERROR(status);
   return Taken{SHARDPACK_OK,
                std::make_shared<BatchOnDevice>(std::move(info), std::nullopt, common_)};
+}
+
+absl::Status LoaderOnDevice::EnqueueStep(const shardpack_target& target, Stream stream) {
+  RETURN_IF_ERROR(CheckIsStream(stream));
+  ASSIGN_OR_RETURN(const shardpack_code opened, Opened(0));
+  if (opened == SHARDPACK_WAIT)
+    return absl::FailedPreconditionError("the loader is still being opened: wait for that first");
+  if (stop_.load()) return Stopped();
+  return source()->EnqueueStep(TargetOf(target), stream);
+}
+
+absl::StatusOr<Taken> LoaderOnDevice::NextStep(int64_t wait_ms, Stream stream) {
+  RETURN_IF_ERROR(CheckIsStream(stream));
+  ASSIGN_OR_RETURN(
+      std::optional<std::optional<BatchInfo>> info,
+      Within<std::optional<BatchInfo>>(wait_ms, [&](const Interrupted& interrupted, AskAt ask_at) {
+        return source()->NextStep(stream, interrupted, ask_at);
+      }));
+  if (!info.has_value()) return Taken{SHARDPACK_WAIT, nullptr};
+  if (!info->has_value()) return Taken{SHARDPACK_END, nullptr};
+  return Taken{SHARDPACK_OK,
+               std::make_shared<BatchOnDevice>(**std::move(info), std::nullopt, common_)};
 }
 
 absl::StatusOr<Cursor> LoaderOnDevice::cursor() const {

@@ -37,6 +37,10 @@ class DeviceSource {
   virtual ~DeviceSource() = default;
   virtual absl::StatusOr<std::optional<DeviceBatch>> Next(const Interrupted& interrupted,
                                                           AskAt ask_at) = 0;
+  virtual absl::Status EnqueueStep(const DeviceTarget&, Stream) { return NoSteps(); }
+  virtual absl::StatusOr<std::optional<BatchInfo>> NextStep(Stream, const Interrupted&, AskAt) {
+    return NoSteps();
+  }
   virtual Cursor cursor() const = 0;
   virtual std::string StatsJson() const = 0;
   virtual std::string Explain() const = 0;
@@ -63,6 +67,9 @@ class LoaderOnDevice final : public AnyLoader {
   absl::StatusOr<shardpack_code> Opened(int64_t wait_ms) override;
   absl::StatusOr<Taken> NextInto(int64_t wait_ms, const shardpack_target& target,
                                  Stream stream) override;
+  // FailedPrecondition before it is open.
+  absl::Status EnqueueStep(const shardpack_target& target, Stream stream) override;
+  absl::StatusOr<Taken> NextStep(int64_t wait_ms, Stream stream) override;
   absl::StatusOr<Cursor> cursor() const override;
   absl::StatusOr<std::string> StatsJson() const override;
   absl::StatusOr<std::string> Explain() const override;
@@ -78,6 +85,10 @@ class LoaderOnDevice final : public AnyLoader {
 
   void OpenNow(const DeviceOpener& opener);
   absl::StatusOr<Fetched> Fetch(int64_t wait_ms);
+  // What `take` gives once it is open; nullopt: not there in time.
+  template <typename Value>
+  absl::StatusOr<std::optional<Value>> Within(
+      int64_t wait_ms, const std::function<absl::StatusOr<Value>(const Interrupted&, AskAt)>& take);
   // nullptr before it is open, and if it could not be opened.
   DeviceSource* source() const;
 

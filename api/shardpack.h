@@ -881,6 +881,23 @@ SHARDPACK_API shardpack_code shardpack_loader_next_into(shardpack_loader* loader
                                                         const shardpack_target* target,
                                                         void* stream, shardpack_batch** batch,
                                                         shardpack_error** error);
+/* Steps of a resident set (shardpack_resident_open) within a graph; UNSUPPORTED for other loaders.
+ * Enqueues one launch, on a stream that may capture a graph: each time it runs, it puts into
+ * `target` the step that shardpack_loader_next_step named last; before the first one padding:
+ * zeros, and labels of -1. Any number of such launches, none of which may run once the loader is
+ * closed or released. STATE before shardpack_loader_opened is OK. One thread at a time, as
+ * shardpack_loader_next. */
+SHARDPACK_API shardpack_code shardpack_loader_enqueue_step(shardpack_loader* loader,
+                                                           const shardpack_target* target,
+                                                           void* stream, shardpack_error** error);
+/* Names the next step for the launches of shardpack_loader_enqueue_step that come after, in the
+ * order of the stream: the one that the graph is launched on, always the same; INVALID for another,
+ * STATE while it captures. `batch`, which may be NULL, has ids, labels in host memory and states,
+ * but no pixels. END, WAIT and the cursor are those of shardpack_loader_next, instead of which it
+ * is called: where the other one was called before, it is STATE. */
+SHARDPACK_API shardpack_code shardpack_loader_next_step(shardpack_loader* loader, int64_t wait_ms,
+                                                        void* stream, shardpack_batch** batch,
+                                                        shardpack_error** error);
 /* What is enqueued on the stream from now on runs once the batch is there. With the stream -1 it is
  * this call that waits until then, as shardpack_batch_synchronize without a limit. Nothing to do
  * for a batch in host memory. One thread at a time. */

@@ -1393,6 +1393,25 @@ class Loader {
           return code == SHARDPACK_OK ? std::optional<Batch>(Batch(batch)) : std::nullopt;
         });
   }
+  // Of a resident loader, in a CUDA graph: while the stream captures, enqueue_step; then before
+  // each launch of the graph, next_step with the stream of the launch. Launches put the step that
+  // was named last into the target. The batch has ids, labels and states; nullopt: the end of the
+  // epoch.
+  Returned<void> enqueue_step(const shardpack_target& target, void* stream) {
+    return internal::Do([&](shardpack_error** error) {
+      return shardpack_loader_enqueue_step(get(), &target, stream, error);
+    });
+  }
+  Returned<std::optional<Batch>> next_step(void* stream) {
+    shardpack_batch* batch = nullptr;
+    return internal::Do(
+        [&](shardpack_error** error) {
+          return shardpack_loader_next_step(get(), -1, stream, &batch, error);
+        },
+        [&](shardpack_code code) {
+          return code == SHARDPACK_OK ? std::optional<Batch>(Batch(batch)) : std::nullopt;
+        });
+  }
   // Waits for the background; false if that takes longer.
   Returned<bool> opened(std::chrono::milliseconds wait) {
     return internal::Do(

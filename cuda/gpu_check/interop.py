@@ -101,6 +101,38 @@ def checks(shardpack, torch, path):
       got.append((images.clone(), labels.clone()))
     same(got)
 
+  def resident_graph():
+    """A step of a resident set within a graph, captured once: two epochs, and what follows it in the graph."""
+    dataset = shardpack.Dataset(path)
+    order = shardpack.Order(len(dataset), 16, seed=7)
+
+    def resident(device):
+      return shardpack.ResidentLoader(dataset, order, shardpack.Device(device), 64, 64, dtype="float32", epochs=2, to="torch")
+
+    on_cpu, loader = resident("cpu"), resident(0)
+    images = torch.zeros((16, 3, 64, 64), device="cuda")
+    labels = torch.zeros(16, device="cuda", dtype=torch.int64)
+    doubled = torch.zeros_like(images)
+    stream, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.graph(graph, stream=stream):
+      loader.enqueue_step(images, labels, torch.cuda.current_stream().cuda_stream)
+      torch.mul(images, 2, out=doubled)
+    steps = 0
+    with torch.cuda.stream(stream):
+      for epoch in range(2):
+        for right in on_cpu:
+          batch = loader.next_step(stream.cuda_stream)
+          assert batch is not None, f"epoch {epoch} ends after {steps} steps"
+          graph.replay()
+          assert batch.ids.tolist() == right.ids.tolist(), f"ids of step {steps}"
+          assert torch.equal(labels.cpu(), right.labels), f"labels of step {steps}"
+          assert torch.equal(images.cpu(), right.images), f"step {steps} differs by {(images.cpu() - right.images).abs().max().item()}"
+          assert torch.equal(doubled, images * 2), f"the graph of step {steps} went on before its images"
+          steps += 1
+        assert loader.next_step(stream.cuda_stream) is None, f"epoch {epoch} goes on after {steps} steps"
+    return f"{steps} steps"
+
   def decoded_by_the_gpu():
     decode = shardpack.Decode(224, 224, crop="resize")
     dataset = shardpack.Dataset(path)
@@ -119,7 +151,7 @@ def checks(shardpack, torch, path):
       assert torch.cuda.mem_get_info(n)[0] >= free - (64 << 20), f"memory of GPU {n} was taken"
     return f"{torch.cuda.device_count()} GPUs"
 
-  return [(function.__name__, function) for function in (values, late_consumer, other_thread, capture, synchronized, next_into, decoded_by_the_gpu, one_context)]
+  return [(function.__name__, function) for function in (values, late_consumer, other_thread, capture, synchronized, next_into, resident_graph, decoded_by_the_gpu, one_context)]
 
 
 def main():

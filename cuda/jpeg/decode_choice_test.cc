@@ -86,6 +86,7 @@ TEST(DecodeChoiceTest, ABatchWithoutImagesIsNoTurn) {
 class ChoosingTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    ASSERT_TRUE(fake_.EnterThread().ok());
     stream_ = *fake_.CreateStream();
     for (uint32_t i = 0; i < 8; ++i) {
       files_.push_back(EncodeJpeg(MakePattern(20 + i % 5, 18, 3, i), {}));

@@ -20,7 +20,7 @@
 #include "cuda/jpeg/jpeg_worker.h"
 #include "cuda/jpeg/nvjpeg_backends.h"
 #include "cuda/jpeg/nvjpeg_memory.h"
-#include "cuda/kernels/run_on_threads.h"
+#include "cuda/jpeg/worker_threads.h"
 #include "formats/io/status_macros.h"
 #include "images/pixels/orientation.h"
 #include "images/probe/marker_scan.h"
@@ -100,11 +100,6 @@ double MicrosecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-absl::Status FirstError(std::span<const absl::Status> ends) {
-  for (const absl::Status& end : ends) RETURN_IF_ERROR(end);
-  return absl::OkStatus();
-}
-
 bool IsForNvjpeg(const JpegImage& image, const JpegDecoderOptions& options) {
   const ImageInfo& info = image.info;
   return info.format == ImageFormat::kJpeg && info.bits_per_channel == 8 && !info.truncated() &&
@@ -142,7 +137,8 @@ class JpegDecoder::Impl {
         options_(options),
         memory_(device, options.nvjpeg_bytes),
         streams_(device, static_cast<size_t>(std::max(options.threads, 1))),
-        engines_(functions, device, options, memory_) {
+        engines_(functions, device, options, memory_),
+        threads_([&device] { return device.EnterThread(); }) {
     HybridSource hybrid = {functions, absl::UnimplementedError("no nvJPEG"), &memory_};
     if (functions != nullptr) {
       hybrid.handle = options.use_hybrid ? NvjpegHybrid::MakeHandle(*functions, memory_)
@@ -177,24 +173,7 @@ class JpegDecoder::Impl {
     const JpegWay first_way = choice_ ? choice_->way() : JpegWay::kHardware;
     engines_.BeginBatch();
     known_.assign(images.begin(), images.end());
-    engine_batch_.clear();
-    worker_batch_.clear();
-    left_.clear();
-    for (size_t i = 0; i < known_.size(); ++i) {
-      // The result if the device fails before this image is decoded.
-      results[i] = {absl::UnknownError("not decoded"), JpegWay::kNone};
-      if (auto status = Know(&known_[i]); !status.ok()) {
-        ++failed_;
-        results[i] = {std::move(status), JpegWay::kNone};
-        continue;
-      }
-      const bool for_nvjpeg = first_way != JpegWay::kCpu && IsForNvjpeg(known_[i], options_);
-      if (for_nvjpeg && first_way == JpegWay::kHardware && engines_.Takes(known_[i])) {
-        engine_batch_.push_back(i);
-      } else {
-        worker_batch_.push_back({i, for_nvjpeg});
-      }
-    }
+    RETURN_IF_ERROR(Sort(first_way, results));
     const size_t count = engine_batch_.size() + worker_batch_.size();
     absl::Status decoded;
     if (workers_.size() > 1 && options_.share && !engine_batch_.empty()) {
@@ -258,6 +237,11 @@ class JpegDecoder::Impl {
     size_t image;
     bool for_nvjpeg;
   };
+  // Of an image before it is decoded: why it cannot be, or who may.
+  struct Verdict {
+    absl::Status status;
+    bool for_nvjpeg = false, for_engines = false;
+  };
 
   double NowUs() const {
     if (options_.now_us != nullptr) return options_.now_us();
@@ -277,8 +261,48 @@ class JpegDecoder::Impl {
     return false;
   }
 
+  // Parses the headers of all images, on all threads, and then deals them in their order.
+  absl::Status Sort(JpegWay first_way, std::span<JpegResult> results) {
+    // The results if the device fails before they are decoded.
+    for (JpegResult& result : results) result = {absl::UnknownError("not decoded"), JpegWay::kNone};
+    verdicts_.assign(known_.size(), {});
+    std::atomic<size_t> next{0};
+    const size_t useful = (known_.size() + kFewestToParse - 1) / kFewestToParse;
+    RETURN_IF_ERROR(threads_.Run(std::min(workers_.size(), useful), [&](size_t lane) {
+      for (size_t i; (i = next.fetch_add(1)) < known_.size();)
+        verdicts_[i] = Judge(&known_[i], first_way, lane);
+      return absl::OkStatus();
+    }));
+    engine_batch_.clear();
+    worker_batch_.clear();
+    left_.clear();
+    for (size_t i = 0; i < known_.size(); ++i) {
+      Verdict& verdict = verdicts_[i];
+      if (!verdict.status.ok()) {
+        ++failed_;
+        results[i] = {std::move(verdict.status), JpegWay::kNone};
+      } else if (verdict.for_engines) {
+        engine_batch_.push_back(i);
+      } else {
+        worker_batch_.push_back({i, verdict.for_nvjpeg});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Changes nothing but the image.
+  Verdict Judge(JpegImage* image, JpegWay first_way, size_t lane) const {
+    Verdict verdict;
+    verdict.status = Know(image);
+    if (!verdict.status.ok()) return verdict;
+    verdict.for_nvjpeg = first_way != JpegWay::kCpu && IsForNvjpeg(*image, options_);
+    verdict.for_engines =
+        verdict.for_nvjpeg && first_way == JpegWay::kHardware && engines_.Takes(*image, lane);
+    return verdict;
+  }
+
   // Fills in what is not known of the image and checks its output.
-  absl::Status Know(JpegImage* image) {
+  absl::Status Know(JpegImage* image) const {
     const uint32_t width = image->info.width, height = image->info.height;
     ASSIGN_OR_RETURN(const ImageInfo known,
                      CheckImage(image->file, image->info, options_.max_pixels));
@@ -318,13 +342,11 @@ class JpegDecoder::Impl {
     worker_batch_.insert(worker_batch_.end(), left_.begin(), left_.end());
     left_.clear();
     std::atomic<size_t> next{0};
-    std::vector<absl::Status> ends(workers_.size());
-    RunOnThreads(std::min(workers_.size(), worker_batch_.size()), [&](size_t worker) {
-      if (worker > 0) ends[worker] = device_.EnterThread();
-      if (ends[worker].ok()) ends[worker] = WorkThrough(worker, next, stream, results);
-      if (!ends[worker].ok()) next.store(worker_batch_.size());
+    return threads_.Run(std::min(workers_.size(), worker_batch_.size()), [&](size_t worker) {
+      absl::Status end = WorkThrough(worker, next, stream, results);
+      if (!end.ok()) next.store(worker_batch_.size());
+      return end;
     });
-    return FirstError(ends);
   }
 
   // What only the CPU takes first, then images of the engines from the last one on.
@@ -335,20 +357,15 @@ class JpegDecoder::Impl {
     // Small batches end before the engines' first chunks have: a few of them are waited for.
     const bool measure = batch > 0 && (probe || rates_.engine_us == 0);
     std::atomic<size_t> next{0};
-    std::vector<absl::Status> ends(workers_.size() + 1);
-    RunOnThreads(workers_.size() + 1, [&](size_t thread) {
-      absl::Status& end = ends[thread];
-      if (thread == 0) {
-        end = FeedEngines(balance, measure, stream, results);
-      } else {
-        end = device_.EnterThread();
-        if (end.ok()) end = WorkThrough(thread - 1, next, stream, results);
-        if (end.ok()) end = Share(thread - 1, balance, stream, results);
-      }
+    const absl::Status ended = threads_.Run(workers_.size() + 1, [&](size_t thread) {
+      absl::Status end = thread == 0 ? FeedEngines(balance, measure, stream, results)
+                                     : WorkThrough(thread - 1, next, stream, results);
+      if (thread > 0 && end.ok()) end = Share(thread - 1, balance, stream, results);
       if (!end.ok()) next.store(worker_batch_.size());
+      return end;
     });
     if (batch > 0) rates_ = balance.rates();  // the first one allocates, and is compared
-    RETURN_IF_ERROR(FirstError(ends));
+    RETURN_IF_ERROR(ended);
     // Of lanes for which there was no thread.
     balance.EndEngines();
     while (const std::optional<size_t> k = balance.TakeOne())
@@ -418,13 +435,16 @@ class JpegDecoder::Impl {
   DecodeStreams streams_;  // outlive what decodes on them
   JpegEngines engines_;
   std::vector<std::unique_ptr<JpegWorker>> workers_;  // at least one
+  WorkerThreads threads_;                             // end before what they use
   static constexpr uint64_t kProbeEvery = 32;         // shared batches
+  static constexpr size_t kFewestToParse = 8;         // images that are worth waking a thread
   DecodeRates rates_;
   std::optional<DecodeChoice> choice_;
   uint64_t shared_batches_ = 0;
   uint64_t failed_ = 0;  // before anybody decoded them
   // For one call.
   std::vector<JpegImage> known_;
+  std::vector<Verdict> verdicts_;  // of known_
   std::vector<size_t> engine_batch_;
   std::vector<WorkerItem> worker_batch_, left_;  // left_: by the engines
 };

@@ -11,10 +11,10 @@
 // formats, CMYK, RGB without YCbCr, truncated files, images that `orient` turns. Which
 // of them exist is found out at construction; backends() says it, with the reasons. What the
 // engines do not take is spread over `threads`, which then share what they do take
-// (decode_balance.h). The engines and up to four threads have streams of their own
-// (decode_streams.h). With `choose` the first batches find out which way is the fastest here, which
-// then takes all that it can (decode_choice.h). Pixels have 8 bits, channels interleaved. The ways
-// round differently, by a few levels.
+// (decode_balance.h). They parse all headers before, and stay (worker_threads.h). The engines and
+// up to four threads have streams of their own (decode_streams.h). With `choose` the first batches
+// find out which way is the fastest here, which then takes all that it can (decode_choice.h).
+// Pixels have 8 bits, channels interleaved. The ways round differently, by a few levels.
 //
 // Lifetime: functions, device and stream outlive the decoder; files and outputs live until the
 // stream has run.

@@ -527,12 +527,14 @@ TEST(JpegDecoder, AnOlderLibraryReservesForItsBatchAlone) {
 TEST(JpegDecoder, ThreadsShareAHandle) {
   std::vector<File> files = ManyImages(24);
   FakeDevice device;
+  ASSERT_TRUE(device.EnterThread().ok());
   FakeNvjpeg fake({.engines = 0}, &device);
   JpegDecoderOptions options;
   options.threads = 6;
   JpegDecoder decoder(&fake.functions(), device, options);
   const uint64_t handles = fake.Calls("CreateEx");
   EXPECT_EQ(handles, 2u) << "for engines, which there are none, and for all threads";
+  EXPECT_EQ(fake.misuses(), 0);
 }
 
 }  // namespace

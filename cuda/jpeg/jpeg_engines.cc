@@ -57,8 +57,8 @@ void JpegEngines::BeginBatch() {
   culprits_.clear();
 }
 
-bool JpegEngines::Takes(const JpegImage& image) {
-  return usable() && !(image.id && refused_.count(*image.id) > 0) && hardware_->Takes(image);
+bool JpegEngines::Takes(const JpegImage& image, size_t lane) const {
+  return usable() && !(image.id && refused_.count(*image.id) > 0) && hardware_->Takes(image, lane);
 }
 
 void JpegEngines::Remember(const JpegImage& image) {

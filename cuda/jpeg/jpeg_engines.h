@@ -1,7 +1,7 @@
 // JpegEngines: the GPU's JPEG engines, as far as they can be trusted.
 //
 //   JpegEngines engines(functions, device, options, memory);
-//   if (engines.Takes(image)) batch.push_back(&image);
+//   if (engines.Takes(image, lane)) batch.push_back(&image);
 //   absl::Status status = engines.Decode(batch, stream, decoded);   // decoded[i]: or elsewhere
 //
 // They decode a batch in one call, all of it or nothing, and do not say which image they refuse. A
@@ -10,7 +10,7 @@
 // that decode wrongly, or that later skip many images, are not used any more.
 //
 // Lifetime: functions, device and memory outlive it.
-// Thread-safety: one thread at a time, one that entered the device.
+// Thread-safety: one thread at a time, but Takes; all have entered the device.
 // Errors: those of the device.
 #ifndef SHARDPACK_CUDA_JPEG_JPEG_ENGINES_H_
 #define SHARDPACK_CUDA_JPEG_JPEG_ENGINES_H_
@@ -40,7 +40,8 @@ class JpegEngines {
   std::string Describe() const;
   // Once a batch, before Takes.
   void BeginBatch();
-  bool Takes(const JpegImage& image);
+  // Callers at the same time have other lanes (NvjpegHardware::Takes).
+  bool Takes(const JpegImage& image, size_t lane) const;
   // Any part of the batch.
   absl::Status Decode(std::span<const JpegImage* const> images, Stream stream,
                       std::vector<bool>& decoded);

@@ -24,7 +24,10 @@ using ::testing::IsEmpty;
 // Images on the fake device, and what they must become.
 class SharingTest : public ::testing::Test {
  protected:
-  void SetUp() override { stream_ = *fake_.CreateStream(); }
+  void SetUp() override {
+    ASSERT_TRUE(fake_.EnterThread().ok());
+    stream_ = *fake_.CreateStream();
+  }
   void TearDown() override {
     EXPECT_TRUE(fake_.Synchronize(stream_).ok());
     for (const JpegImage& image : images_) EXPECT_TRUE(fake_.Free(image.out).ok());
@@ -213,6 +216,96 @@ TEST_F(SharingTest, EveryCallThatFails) {
     ASSERT_EQ(nvjpeg.misuses(), 0) << n;
     if (HasFailure()) return;
   }
+}
+
+// One of each kind of route, and damaged ones, several times over.
+class ParsingTest : public SharingTest {
+ protected:
+  void SetUp() override {
+    SharingTest::SetUp();
+    for (uint32_t i = 0; i < 60; ++i) {
+      const TestPixels pixels = MakePattern(20 + i % 7, 18, 3, i);
+      Add(EncodeJpeg(pixels, {.progressive = i % 5 == 1, .rgb_coded = i % 5 == 2}));
+      images_.back().id = i;
+    }
+    // Headers of another size: nvJPEG finds out, and so does the CPU.
+    images_[3].info.width -= 1;
+    images_[40].info.width -= 1;
+  }
+  std::vector<JpegResult> Decode(JpegDecoder& decoder) {
+    std::vector<JpegResult> results(images_.size());
+    EXPECT_TRUE(decoder.Decode(images_, stream_, results).ok());
+    EXPECT_TRUE(fake_.Synchronize(stream_).ok());
+    return results;
+  }
+};
+
+// Headers are parsed on all threads, each with a stream of its own. What becomes of an image, of
+// one whose headers are wrong too, does not depend on the number of threads.
+TEST_F(ParsingTest, ManyHeadersAtOnceAndTheSameResults) {
+  std::vector<JpegResult> by_one;
+  for (const int threads : {1, 8}) {
+    FakeNvjpeg nvjpeg({.parse_us = 2000,
+                       .engine_status = [&](std::span<const std::byte> file) -> int {
+                         return file.data() == images_[15].file.data() ? kNvjpegExecutionFailed : 0;
+                       }},
+                      &fake_);
+    JpegDecoderOptions options;
+    options.threads = threads;
+    options.share = false;       // which is a matter of time
+    options.use_hybrid = false;  // which parses too
+    {
+      JpegDecoder decoder(&nvjpeg.functions(), fake_, options);
+      for (int batch = 0; batch < 3; ++batch) {
+        const std::vector<JpegResult> results = Decode(decoder);
+        if (by_one.empty()) by_one = results;
+        for (size_t i = 0; i < images_.size(); ++i) {
+          SCOPED_TRACE(i);
+          EXPECT_EQ(results[i].status, by_one[i].status);
+          EXPECT_EQ(results[i].way, by_one[i].way);
+          EXPECT_EQ(results[i].status.ok(), i != 3 && i != 40) << results[i].status;
+          const bool by_engines = i % 5 != 1 && i % 5 != 2 && i != 3 && i != 40 && i != 15;
+          EXPECT_EQ(results[i].way == JpegWay::kHardware, by_engines);
+        }
+      }
+      EXPECT_EQ(decoder.stats().failed, 6u);
+      EXPECT_EQ(decoder.stats().failed_batches, 1u) << "it is remembered";
+    }
+    if (threads == 1) {
+      EXPECT_EQ(nvjpeg.most_parses(), 1);
+    } else {
+      EXPECT_GE(nvjpeg.most_parses(), 3);
+      EXPECT_LE(nvjpeg.most_parses(), 8);
+    }
+    EXPECT_EQ(nvjpeg.misuses(), 0);
+    EXPECT_EQ(nvjpeg.live(), 0);
+  }
+}
+
+// A call of nvJPEG that fails while others parse: each image ends somewhere.
+TEST_F(ParsingTest, AParseThatFails) {
+  for (int64_t call = 1; call < 400; call += 7) {
+    FakeNvjpeg nvjpeg({}, &fake_);
+    JpegDecoderOptions options;
+    options.threads = 3;
+    JpegDecoder decoder(&nvjpeg.functions(), fake_, options);
+    nvjpeg.FailAt(call, kNvjpegBadJpeg);
+    const std::vector<JpegResult> results = Decode(decoder);
+    for (size_t i = 0; i < images_.size(); ++i)
+      ASSERT_EQ(results[i].status.ok(), i != 3 && i != 40) << call << " " << results[i].status;
+    ASSERT_EQ(nvjpeg.misuses(), 0) << call;
+  }
+}
+
+// A batch starts no threads.
+TEST_F(ParsingTest, ThreadsStay) {
+  const uint64_t before = fake_.calls("EnterThread");
+  FakeNvjpeg nvjpeg({}, &fake_);
+  JpegDecoderOptions options;
+  options.threads = 3;
+  JpegDecoder decoder(&nvjpeg.functions(), fake_, options);
+  for (int batch = 0; batch < 100; ++batch) (void)Decode(decoder);
+  EXPECT_EQ(fake_.calls("EnterThread") - before, 3u);
 }
 
 }  // namespace

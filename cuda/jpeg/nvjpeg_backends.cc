@@ -98,10 +98,12 @@ absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& fun
       made.engines_ = engines;
     }
   }
-  NvjpegStream headers = nullptr;
-  RETURN_IF_ERROR(
-      NvjpegResult("nvjpegJpegStreamCreate", f.JpegStreamCreate(made.handle_.get(), &headers)));
-  made.headers_ = NvjpegOwned<NvjpegStream>(headers, {f.JpegStreamDestroy});
+  for (int i = 0; i < std::max(options.threads, 1); ++i) {
+    NvjpegStream headers = nullptr;
+    RETURN_IF_ERROR(
+        NvjpegResult("nvjpegJpegStreamCreate", f.JpegStreamCreate(made.handle_.get(), &headers)));
+    made.headers_.push_back(NvjpegOwned<NvjpegStream>(headers, {f.JpegStreamDestroy}));
+  }
   for (uint32_t i = 0; i < std::max(options.hardware_batches, 1u); ++i) {
     NvjpegState state = nullptr;
     RETURN_IF_ERROR(
@@ -116,11 +118,11 @@ absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& fun
   return made;
 }
 
-bool NvjpegHardware::Takes(const JpegImage& image) {
-  if (!ParseHeaders(*functions_, handle_.get(), image, headers_.get()).ok()) return false;
+bool NvjpegHardware::Takes(const JpegImage& image, size_t lane) const {
+  const NvjpegStream headers = headers_[lane].get();
+  if (!ParseHeaders(*functions_, handle_.get(), image, headers).ok()) return false;
   int unsupported = 1;
-  const int status =
-      functions_->DecodeBatchedSupported(handle_.get(), headers_.get(), &unsupported);
+  const int status = functions_->DecodeBatchedSupported(handle_.get(), headers, &unsupported);
   return status == kNvjpegSuccess && unsupported == 0;
 }
 

@@ -2,14 +2,14 @@
 //
 //   absl::StatusOr<NvjpegHardware> engines =
 //       NvjpegHardware::Create(functions, device, options, memory);
-//   if (engines.ok() && engines->Takes(image)) batch.push_back(&image);
+//   if (engines.ok() && engines->Takes(image, 0)) batch.push_back(&image);
 //   absl::Status status = engines->Decode(batch, stream);   // all of them or none
 //
 // The engines write their results when they are called, even if the stream still has work to do.
 //
 // Lifetime: functions, device and stream outlive them; destruction waits for what is under way,
 // unless stopped.
-// Thread-safety: one thread at a time.
+// Thread-safety: one thread at a time, but NvjpegHardware::Takes.
 // Errors: those of the device, or a refusal (IsRefusal), after which the image's output is
 // undefined; what was begun may still write to it, so another way comes on the same stream, or
 // after it.
@@ -55,7 +55,8 @@ class NvjpegHardware {
                                                const JpegDecoderOptions& options,
                                                NvjpegMemory& memory);
   unsigned engines() const { return engines_; }
-  bool Takes(const JpegImage& image);
+  // Callers at the same time have other `lane`s, of JpegDecoderOptions::threads.
+  bool Takes(const JpegImage& image, size_t lane) const;
   absl::Status Decode(std::span<const JpegImage* const> images, Stream stream);
   // Until all that was decoded is there.
   absl::Status Wait();
@@ -78,7 +79,7 @@ class NvjpegHardware {
   int format_;
   unsigned engines_ = 0;
   NvjpegSharedHandle handle_;
-  NvjpegOwned<NvjpegStream> headers_;
+  std::vector<NvjpegOwned<NvjpegStream>> headers_;  // one a lane
   std::vector<Slot> slots_;
   size_t next_ = 0;
 };

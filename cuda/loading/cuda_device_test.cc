@@ -152,14 +152,23 @@ TEST_F(CudaDeviceTest, AnotherThreadsCaptureGoesOn) {
 }
 
 TEST_F(CudaDeviceTest, ALoaderTouchesItsGpuAlone) {
-  for (const bool decode : {false, true}) {
-    const LoaderFixture data(decode ? "ALoaderDecodes" : "ALoader", {});
+  // nvJPEG works on what is current in the thread that calls it: one of the loader's, or of those
+  // that decode, which all of this data then goes to.
+  struct Case {
+    const char* name;
+    bool decode, hardware;
+  };
+  for (const Case& each : {Case{"ALoader", false, false}, Case{"ALoaderDecodes", true, true},
+                           Case{"ALoaderDecodesByThreads", true, false}}) {
+    SCOPED_TRACE(each.name);
+    const LoaderFixture data(each.name, {.min_side = 64});
     LoaderOptions options = data.Options();
     DeviceOptions device{.preprocess = DevicePreprocess{.output = {}}, .log = nullptr};
-    if (decode) {
+    if (each.decode) {
       device.decode = DeviceDecode{.crop = options.decode->crop,
-                                   .use_hardware = !GpusAreFake(),
-                                   .use_hybrid = !GpusAreFake()};
+                                   .threads = 3,
+                                   .use_hardware = each.hardware,
+                                   .nvjpeg = NvjpegOfLastGpu()};
       options.decode.reset();
       options.image_infos = true;
     }
@@ -190,7 +199,12 @@ TEST_F(CudaDeviceTest, ALoaderTouchesItsGpuAlone) {
         EXPECT_EQ(Current(), nullptr);
       }).join();
     }
-    EXPECT_TRUE(loader->stats().pinned);
+    const DeviceLoaderStats stats = loader->stats();
+    EXPECT_TRUE(stats.pinned);
+    if (each.decode && GpusAreFake()) {
+      EXPECT_EQ(stats.decode.hardware > 0, each.hardware) << stats.decode_backends;
+      EXPECT_EQ(stats.decode.cpu, 0u) << stats.decode_backends;
+    }
     Check(device_->Synchronize(stream));
     // And as a garbage collector has it.
     std::thread([&] {

@@ -132,7 +132,8 @@ TEST_F(DeviceBatchTest, AStreamThatCapturesIsNotMadeToWait) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("captures a graph"));
   const uint64_t before = loader_->stats().batches;
   EXPECT_TRUE(absl::IsFailedPrecondition(
-      loader_->NextInto({nullptr, batch.pixels()->bytes(), nullptr}, stream_).status()));
+      loader_->NextInto({batch.pixels()->data, batch.pixels()->bytes(), nullptr}, stream_)
+          .status()));
   EXPECT_EQ(loader_->stats().batches, before) << "no batch was lost";
   EXPECT_TRUE(fake_.EndCapture(stream_));
   EXPECT_TRUE(batch.WaitOn(stream_).ok());

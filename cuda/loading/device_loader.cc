@@ -3,10 +3,27 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "cuda/loading/device_loader_core.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
+
+absl::Status CheckTarget(const DeviceTarget& target, size_t pixel_bytes, size_t slots) {
+  if (target.pixels == nullptr) return absl::InvalidArgumentError("the target has no pixels");
+  if (target.pixel_bytes != pixel_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", pixel_bytes));
+  }
+  if (target.label_bytes == 0) return absl::OkStatus();
+  if (target.labels == nullptr)
+    return absl::InvalidArgumentError("the target has label_bytes, but no labels");
+  const size_t label_bytes = slots * sizeof(int64_t);
+  if (target.label_bytes == label_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("the labels of the target have ",
+                                                 target.label_bytes, " bytes, those of a batch ",
+                                                 label_bytes));
+}
 
 absl::StatusOr<DeviceLoader> DeviceLoader::Open(Loader loader, const DeviceOptions& options,
                                                 Device& device, const Interrupted& interrupted) {

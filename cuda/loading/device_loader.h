@@ -98,12 +98,16 @@ struct DeviceLoaderStats {
 
 using AskAt = std::chrono::steady_clock::time_point;
 
-// Where NextInto puts a batch: memory on the device that belongs to the consumer.
+// Where a loader puts a batch: memory on the device that belongs to the consumer.
 struct DeviceTarget {
   void* pixels = nullptr;
   size_t pixel_bytes = 0;     // exactly those of a batch
   int64_t* labels = nullptr;  // may be nullptr
+  size_t label_bytes = 0;     // exactly those of a batch; 0: not checked
 };
+
+// InvalidArgument if it has no room for exactly such a batch.
+absl::Status CheckTarget(const DeviceTarget& target, size_t pixel_bytes, size_t slots);
 
 class DeviceLoader {
  public:

@@ -394,10 +394,7 @@ absl::StatusOr<std::optional<BatchInfo>> DeviceLoader::Core::NextInto(const Devi
     return absl::InvalidArgumentError(
         "a batch of encoded bytes has no fixed size to be copied into a target");
   }
-  if (shape_ && target.pixel_bytes != shape_->pixel_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat("the target has ", target.pixel_bytes,
-                                                   " bytes, a batch ", shape_->pixel_bytes));
-  }
+  if (shape_) RETURN_IF_ERROR(CheckTarget(target, shape_->pixel_bytes, shape_->slots));
   RETURN_IF_ERROR(CheckNotCapturing(device_, stream));
   ASSIGN_OR_RETURN(std::optional<DeviceBatch> batch, Next(nullptr, AskAt::max()));
   if (!batch.has_value()) return std::nullopt;

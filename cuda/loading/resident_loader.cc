@@ -360,11 +360,7 @@ absl::Status ResidentLoader::Core::Launch(const ResidentStep& step, const StepSo
 
 absl::Status ResidentLoader::Core::EnqueueStep(const DeviceTarget& target, Stream stream) {
   RETURN_IF_ERROR(InOwnProcess() ? absl::OkStatus() : OfAnotherProcess());
-  const size_t bytes = slots_ * output_.Bytes(out_width_, out_height_);
-  if (target.pixels == nullptr || target.pixel_bytes != bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the target has ", target.pixel_bytes, " bytes, a batch ", bytes));
-  }
+  RETURN_IF_ERROR(CheckTarget(target, slots_ * output_.Bytes(out_width_, out_height_), slots_));
   return Launch({}, steps_->source(), target, stream);
 }
 

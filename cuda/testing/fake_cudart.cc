@@ -17,6 +17,7 @@
 #include "cuda/dynload/cuda_driver.h"
 #include "cuda/kernels/gather_kernel.h"
 #include "cuda/testing/fake_device.h"
+#include "cuda/testing/fake_nvjpeg.h"
 #include "cuda/testing/test_gpus.h"
 
 namespace shardpack {
@@ -34,8 +35,17 @@ std::array<Gpu, kGpus>& Gpus() {
   return gpus;
 }
 
-std::atomic<int> start_error{0}, driver_version{13000};
 thread_local std::vector<Gpu*> contexts;  // the last one is current
+
+FakeNvjpeg& Nvjpeg() {
+  static FakeNvjpeg nvjpeg(
+      {.parse_us = 500,  // so that all threads are given some
+       .is_current = [] { return !contexts.empty() && contexts.back() == &Gpus().back(); }},
+      &Gpus().back().device);
+  return nvjpeg;
+}
+
+std::atomic<int> start_error{0}, driver_version{13000};
 thread_local cudaError_t last_error = cudaSuccess;
 thread_local cudaStreamCaptureMode capture_mode = cudaStreamCaptureModeGlobal;
 std::atomic<bool> captures{false}, capture_broken{false};  // in another thread, in the global mode
@@ -95,8 +105,12 @@ std::vector<std::string> GpuMisuses() {
     for (const std::string& misuse : Gpus()[i].device.misuses())
       all.push_back(absl::StrCat("GPU ", i, ": ", misuse));
   }
+  if (const int64_t misuses = Nvjpeg().misuses(); misuses > 0)
+    all.push_back(absl::StrCat(misuses, " times that nvJPEG was used wrongly"));
   return all;
 }
+
+const NvjpegFunctions* NvjpegOfLastGpu() { return &Nvjpeg().functions(); }
 
 int TakeLastCudaError() { return cudaGetLastError(); }
 

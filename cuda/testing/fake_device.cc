@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -49,6 +50,17 @@ const char* NameOf(int code) {
   }
 }
 
+uint64_t NextNumber() {
+  static std::atomic<uint64_t> next{0};
+  return next++;
+}
+
+// The fakes that the thread has entered, by number: an address may be that of an earlier one.
+std::set<uint64_t>& Entered() {
+  thread_local std::set<uint64_t> entered;
+  return entered;
+}
+
 // Of all fakes, for the calls after a fork.
 std::mutex& AllFakesMutex() {
   static auto* const mutex = new std::mutex();
@@ -84,7 +96,7 @@ absl::Status FakeDevice::Error(int code, std::string_view doing) {
 
 // The memory is the host's, where a test may look, even if the kind is a GPU's.
 FakeDevice::FakeDevice(const FakeOptions& options)
-    : Device(options.kind, 0), options_(options), random_(options.seed) {
+    : Device(options.kind, 0), options_(options), number_(NextNumber()), random_(options.seed) {
   static std::once_flag once;
   std::call_once(once, [] { ::pthread_atfork(nullptr, AfterForks, nullptr); });
   const std::lock_guard lock(AllFakesMutex());
@@ -297,8 +309,12 @@ absl::StatusOr<DeviceMemory> FakeDevice::Memory() {
 
 absl::Status FakeDevice::EnterThread() {
   const std::lock_guard lock(mutex_);
-  return Begin("EnterThread", Kind::kPlain);
+  RETURN_IF_ERROR(Begin("EnterThread", Kind::kPlain));
+  Entered().insert(number_);
+  return absl::OkStatus();
 }
+
+bool FakeDevice::HasEntered() const { return Entered().count(number_) > 0; }
 
 absl::StatusOr<bool> FakeDevice::IsPinned(const void* memory) {
   const std::lock_guard lock(mutex_);

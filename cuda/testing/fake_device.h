@@ -79,6 +79,8 @@ class FakeDevice final : public Device {
   void BeginCapture(Stream stream);
   bool EndCapture(Stream stream, Graph* graph = nullptr);
   void LaunchGraph(const Graph& graph, Stream stream);
+  // Whether the calling thread called EnterThread, and that succeeded.
+  bool HasEntered() const;
   // For fakes of libraries that work on streams: runs there, in order. Not counted as a call.
   void Enqueue(Stream stream, std::function<void()> work);
   // Joins the threads of destroyed streams, which first run what is enqueued: a process that forks,
@@ -212,6 +214,7 @@ class FakeDevice final : public Device {
   void RunStream(FakeStream& stream);
 
   const FakeOptions options_;
+  const uint64_t number_;  // of all fakes of this process: no other has it
   mutable std::mutex mutex_;
   std::condition_variable changed_;  // a stream went on, an event came, held, lost
   bool held_ = false;

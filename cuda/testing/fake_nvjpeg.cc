@@ -33,6 +33,7 @@ struct Scratch {
 struct NvjpegStreamTag {
   std::span<const std::byte> file;
   ImageInfo info;
+  std::thread::id parsed_by;
 };
 struct NvjpegPinnedTag {
   std::vector<uint8_t> bytes;
@@ -154,6 +155,11 @@ int JpegStreamParse(NvjpegHandle, const unsigned char* data, size_t length, int,
                     NvjpegStream stream) {
   if (const int code = fake->Enter("JpegStreamParse")) return code;
   stream->file = {reinterpret_cast<const std::byte*>(data), length};
+  stream->parsed_by = std::this_thread::get_id();
+  fake->BeginParse();
+  std::this_thread::sleep_for(std::chrono::microseconds(fake->options().parse_us));
+  fake->EndParse();
+  if (stream->parsed_by != std::this_thread::get_id()) fake->Misused();
   const auto known = KnownImageInfo(stream->file, ImageInfo(), UINT64_MAX);
   if (!known.ok() || known->format != ImageFormat::kJpeg) return kNvjpegBadJpeg;
   stream->info = *known;
@@ -168,6 +174,7 @@ int JpegStreamGetFrameDimensions(NvjpegStream stream, unsigned* width, unsigned*
 
 int DecodeBatchedSupported(NvjpegHandle handle, NvjpegStream stream, int* unsupported) {
   if (handle->backend != kNvjpegHardware) fake->Misused();
+  if (stream->parsed_by != std::this_thread::get_id()) fake->Misused();
   *unsupported = stream->info.progressive() ? 1 : 0;
   return fake->Enter("DecodeBatchedSupported");
 }
@@ -465,7 +472,19 @@ bool FakeNvjpeg::failed() const {
   return fail_in_ <= 0;
 }
 
+void FakeNvjpeg::BeginParse() {
+  const int now = ++parses_;
+  for (int most = most_parses_; now > most && !most_parses_.compare_exchange_weak(most, now);) {
+  }
+}
+
+bool FakeNvjpeg::IsCurrent() const {
+  if (options_.is_current != nullptr) return options_.is_current();
+  return fake_device_ == nullptr || fake_device_->HasEntered();
+}
+
 int FakeNvjpeg::Enter(const char* name) {
+  if (!IsCurrent()) Misused();
   const std::lock_guard lock(mutex_);
   ++calls_[name];
   return --fail_in_ == 0 ? code_ : 0;

@@ -9,7 +9,9 @@
 // runs on the FakeDevice's streams. Either way memory that is used again too early yields wrong
 // pixels, and is counted as misuse. It takes memory as the library does: of a handle for a batch
 // that is reserved, and of each decoder for what it has decoded so far, by the allocators that it
-// was given. One fake at a time.
+// was given. Misuse is, too, a call from a thread that has not entered the FakeDevice, since the
+// library works on the GPU that is current, and a stream of headers that two threads share. One
+// fake at a time.
 //
 // Lifetime: outlives what uses it.
 // Thread-safety: any thread with a FakeDevice, else one.
@@ -40,6 +42,7 @@ struct FakeNvjpegOptions {
   int engines = 2;  // 0: the hardware backend is not there
   bool knows_interpolation = true;
   uint32_t engine_us = 0;  // of an image, on one engine; all batches share the engines
+  uint32_t parse_us = 0;   // of an image's headers
   std::function<void()> engine_work = nullptr;  // of a batch, before its pixels come
   // What the engines say of an image that they are to decode; one that they refuse fails its batch.
   std::function<int(std::span<const std::byte> file)> engine_status = nullptr;
@@ -47,6 +50,8 @@ struct FakeNvjpegOptions {
   // The engines say that they have decoded such an image, and do not touch its pixels, or give
   // those of another one.
   std::function<bool(std::span<const std::byte> file)> skips = nullptr, is_wrong = nullptr;
+  // Whether the device is current in the calling thread; nullptr: whether it has entered it.
+  std::function<bool()> is_current = nullptr;
 };
 
 class FakeNvjpeg {
@@ -67,10 +72,12 @@ class FakeNvjpeg {
   int64_t live() const { return live_; }
   int64_t misuses() const { return misuses_; }
   uint64_t own_bytes() const { return own_bytes_; }  // that no allocator was asked for
+  int most_parses() const { return most_parses_; }   // of headers, at once
   const FakeNvjpegOptions& options() const { return options_; }
 
   // For the functions themselves: counts the call; what it shall return.
   int Enter(const char* name);
+  bool IsCurrent() const;
   // How much was enqueued with it.
   uint64_t Enqueue(void* stream, std::function<void()> work);
   void RunUntil(uint64_t count);
@@ -80,6 +87,8 @@ class FakeNvjpeg {
   void Born() { ++live_; }
   void Died() { --live_; }
   void Misused() { ++misuses_; }
+  void BeginParse();
+  void EndParse() { --parses_; }
   void TookOwn(int64_t bytes) { own_bytes_ += static_cast<uint64_t>(bytes); }
   std::mutex& engines() { return engines_; }
 
@@ -102,6 +111,7 @@ class FakeNvjpeg {
   const std::shared_ptr<Pending> pending_ = std::make_shared<Pending>();
   std::atomic<int64_t> live_{0}, misuses_{0};
   std::atomic<uint64_t> own_bytes_{0};
+  std::atomic<int> parses_{0}, most_parses_{0};  // now, and at once
   std::mutex engines_;
   int64_t fail_in_ = INT64_MAX;
   int code_ = 0;

@@ -18,6 +18,8 @@
 
 namespace shardpack {
 
+struct NvjpegFunctions;
+
 bool GpusAreFake();
 // What was done wrong on the fakes so far.
 std::vector<std::string> GpuMisuses();
@@ -26,6 +28,10 @@ int TakeLastCudaError();
 // Runs `others` in a thread of its own, while a thread captures a graph on a stream of this GPU in
 // the strictest mode, as torch.cuda.graph does: whether the capture could be ended.
 bool IsCaptureLeftAlone(int gpu, const std::function<void()>& others);
+// For DeviceDecode::nvjpeg: of the one fake GPU that has an nvJPEG, the last one, and for which
+// each call from a thread where another context is current, or none, is a misuse; nullptr, which is
+// the machine's own, on GPUs.
+const NvjpegFunctions* NvjpegOfLastGpu();
 // CUDA returns this when it is asked for GPUs, until it is set to 0; on the fakes alone.
 void FailCudaStart(int code, int driver_version);
 

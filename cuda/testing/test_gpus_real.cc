@@ -29,6 +29,7 @@ bool IsCaptureLeftAlone(int gpu, const std::function<void()>& others) {
   return alone;
 }
 
+const NvjpegFunctions* NvjpegOfLastGpu() { return nullptr; }
 void FailCudaStart(int, int) { std::abort(); }
 
 }  // namespace shardpack

@@ -571,6 +571,8 @@ FUNCTIONS = {
     "resident_open": (c_int32, [c_void_p, c_void_p, c_void_p, POINTER(resident_options), POINTER(c_void_p), POINTER(c_void_p)]),
     "loader_opened": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "loader_next_into": (c_int32, [c_void_p, c_int64, POINTER(target), c_void_p, POINTER(c_void_p), POINTER(c_void_p)]),
+    "loader_enqueue_step": (c_int32, [c_void_p, POINTER(target), c_void_p, POINTER(c_void_p)]),
+    "loader_next_step": (c_int32, [c_void_p, c_int64, c_void_p, POINTER(c_void_p), POINTER(c_void_p)]),
     "batch_wait_on": (c_int32, [c_void_p, c_void_p, POINTER(c_void_p)]),
     "batch_synchronize": (c_int32, [c_void_p, c_int64, POINTER(c_void_p)]),
     "batch_release_on": (c_int32, [c_void_p, c_void_p, POINTER(c_void_p)]),

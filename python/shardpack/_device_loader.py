@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterator, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
 from . import _c, _resume
 from ._batch import BatchFacts, Look
@@ -161,7 +161,12 @@ class BatchesOnDevice(Batches):
     (0, True)
     """
     target = target_of(images, labels, self._form)
-    into = target.pixels, target.labels, stream
+    return self._next_without_pixels((target.pixels, target.labels, stream),
+                                     lambda handle, came: waited(library.loader_next_into, handle, target, stream, came.to_fill))
+
+  def _next_without_pixels(self, into: tuple[Any, ...], ask: Callable[[Handle, Handle], int]) -> Optional[DeviceBatch]:
+    """The next batch, as `ask` puts it into memory of the caller; None at the end of an epoch. After an interrupt it comes again, for
+    the same memory."""
     came = before = None
     try:
       with self._mine():
@@ -172,7 +177,7 @@ class BatchesOnDevice(Batches):
         if not came:
           self._note_place(handle)
           self._into, self._held = into, False
-          if waited(library.loader_next_into, handle, target, stream, came.to_fill) == _c.END:
+          if ask(handle, came) == _c.END:
             if self._under_way:
               self._end(self._under_way[0])
             return None
@@ -317,8 +322,8 @@ class DeviceLoader(BatchesOnDevice):
 
 class ResidentLoader(BatchesOnDevice):
   """Batches of a dataset that fits on the device: decoded once to width x height, then gathered there. decode: a Decode whose
-  random or central crop every batch takes of them, with its channels and filter. Going elsewhere (seek, set_epoch, load_state_dict) decodes it again. Raises
-  NoMemoryError for a dataset that does not fit.
+  random or central crop every batch takes of them, with its channels and filter. Going elsewhere (seek, set_epoch, load_state_dict)
+  decodes it again. Within a CUDA graph, see enqueue_step. Raises NoMemoryError for a dataset that does not fit.
 
   >>> dataset = shardpack.Dataset('shards')
   >>> order = shardpack.Order(len(dataset), 20, seed=7)
@@ -367,6 +372,48 @@ class ResidentLoader(BatchesOnDevice):
     own = self._options
     crop = own if self._decode is None else self._decode._options
     return Form(self._device, self._order.global_batch // self._world_size, crop.height, crop.width, own.channels or 3, own.type, own.layout)
+
+  def enqueue_step(self, images: Any, labels: Any = None, stream: Optional[int] = None) -> None:
+    """Enqueues one launch on the stream (a cudaStream_t as a number), which may capture a CUDA graph: each time it runs, it puts the
+    step that next_step named last into images and labels; before the first one zeros, and labels of -1. They are arrays as those of
+    next_into: contiguous, of the loader's dtype and layout ([n, channels, height, width], or [n, height, width, channels] with 'nhwc'),
+    of exactly a batch with its padding; labels int64 [n]. Call it any number of times.
+
+    The arrays must be kept as long as the launch may run, and the loader may be neither closed nor moved elsewhere (seek, set_epoch,
+    load_state_dict; a `for` or iter() after a part of an epoch) before that: its memory is then another, so capture again. Raises
+    OptionError for arrays that do not fit.
+
+      images = torch.empty(n, 3, 32, 32, dtype=torch.float16, device='cuda')
+      labels = torch.empty(n, dtype=torch.int64, device='cuda')
+      graph = torch.cuda.CUDAGraph()
+      with torch.cuda.graph(graph):
+        loader.enqueue_step(images, labels, torch.cuda.current_stream().cuda_stream)
+        train(images, labels)
+      while (batch := loader.next_step(torch.cuda.current_stream().cuda_stream)) is not None:  # an epoch
+        graph.replay()
+
+    Without a graph, and on the CPU, it is called after each next_step:
+
+    >>> import numpy
+    >>> dataset = shardpack.Dataset('shards')
+    >>> loader = shardpack.ResidentLoader(dataset, shardpack.Order(len(dataset), 20), shardpack.Device('cpu'), 32, 32, dtype='uint8')
+    >>> images, labels = numpy.zeros((20, 3, 32, 32), 'uint8'), numpy.zeros(20, 'int64')
+    >>> batch = loader.next_step()
+    >>> loader.enqueue_step(images, labels)
+    >>> batch.step, bool(images.any())
+    (0, True)
+    """
+    target = target_of(images, labels, self._form)
+    with self._mine():
+      call(library.loader_enqueue_step, self._open(), target, stream)
+
+  def next_step(self, stream: Optional[int] = None) -> Optional[DeviceBatch]:
+    """Names the next step for the launches of enqueue_step that come after, on the stream where they run (the one that replays the
+    graph, always the same). Returns the batch, which has ids but no pixels; None at the end of an epoch. Instead of next(), `for` and
+    next_into: a loader does one or the other, else it raises a StateError. After an interrupt the same step comes again. Raises
+    OptionError for another stream."""
+    return self._next_without_pixels((None, None, stream),
+                                     lambda handle, came: waited(library.loader_next_step, handle, stream, came.to_fill))
 
   def _made_at(self, order: Order, cursor: Optional[bytes]) -> Handle:
     self._options.cursor = cursor

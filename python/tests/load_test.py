@@ -457,6 +457,59 @@ class DeviceTest(unittest.TestCase):
       loader.next_into(images)
       self.assertTrue(images.any())
 
+  def test_steps_of_a_resident_set(self):
+    dataset = shardpack.Dataset(SHARDS)
+    decode = shardpack.Decode(8, 9, crop="random_resized", flip=0.5)
+    resident = lambda **more: shardpack.ResidentLoader(dataset, shardpack.Order(len(dataset), 20, seed=3), shardpack.Device("cpu"), 16, 12,
+                                                       decode=decode, epochs=2, to="numpy", **more)
+    expected = [[(batch.ids.tolist(), batch.images.copy(), batch.labels.copy()) for batch in loader]
+                for loader in [resident()] for _ in range(2)]
+    loader = resident()
+    images, labels = numpy.full((20, 3, 9, 8), 7, "float16"), numpy.zeros(20, "int64")
+    loader.enqueue_step(images, labels)
+    self.assertEqual((images.any(), labels.tolist()), (False, [-1] * 20))  # before the first step
+    for epoch in expected:
+      got = []
+      while (batch := loader.next_step()) is not None:
+        loader.enqueue_step(images, labels)
+        got.append((batch.ids.tolist(), images.copy(), labels.copy()))
+        loader.enqueue_step(images)  # again, which is the same one
+        numpy.testing.assert_array_equal(images, got[-1][1])
+        self.assertIsNone(batch.pixels)
+      self.assertEqual(len(got), 3)
+      numpy.testing.assert_equal(got, epoch)
+    self.assertIsNone(loader.next_step())
+    loader = resident(cursor=self.cursor_after_a_step(resident()))
+    self.assertEqual(loader.next_step().ids.tolist(), expected[0][1][0])
+    loader.seek(1)
+    self.assertEqual(loader.next_step().ids.tolist(), expected[1][0][0])
+
+  def cursor_after_a_step(self, loader):
+    loader.next_step()
+    return loader.cursor
+
+  def test_steps_that_cannot_be(self):
+    dataset = shardpack.Dataset(SHARDS)
+    resident = lambda: shardpack.ResidentLoader(dataset, shardpack.Order(len(dataset), 20), shardpack.Device("cpu"), 16, 12)
+    images = numpy.zeros((20, 3, 12, 16), "float16")
+    loader = resident()
+    loader.next_step()
+    for ask in (lambda: next(loader), lambda: loader.next_into(images), lambda: list(loader)):
+      with self.assertRaisesRegex(shardpack.StateError, "gives steps"):
+        ask()
+    with self.assertRaisesRegex(shardpack.OptionError, "another stream"):
+      loader.next_step(2)
+    self.assertEqual(loader.next_step().step, 1)
+    for wrong, what in (((images[:19],), "contiguous"), ((images.astype("float32"),), "float16"),
+                        ((images, numpy.zeros(19, "int64")), "labels must be")):
+      with self.assertRaisesRegex(shardpack.OptionError, what):
+        loader.enqueue_step(*wrong)
+    loader = resident()
+    next(loader)
+    with self.assertRaisesRegex(shardpack.StateError, "gives batches"):
+      loader.next_step()
+    self.assertFalse(hasattr(load(size=16, device="cpu"), "next_step"))
+
 
 if __name__ == "__main__":
   unittest.main()

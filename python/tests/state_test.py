@@ -313,6 +313,22 @@ class RefusedTest(unittest.TestCase):
       self.assertEqual((what, was), ("dataset", shardpack.Dataset(SHARDS).split("train").identity))
       self.assertEqual(now, shardpack.Dataset(SHARDS).split("val").identity)
 
+  def test_an_interrupt_loses_no_step_of_a_resident_set(self):
+    dataset = shardpack.Dataset(SHARDS).split("train")
+    resident = lambda: shardpack.ResidentLoader(dataset, shardpack.Order(COUNT, 12), shardpack.Device("cpu"), 8, 8, to="numpy")
+    whole = [(batch.ids.tolist(), batch.images.copy()) for batch in resident()]
+    images = numpy.zeros((12, 3, 8, 8), "float16")
+    for at in itertools.count():
+      loader = resident()
+      if not interrupt_at(at, loader.next_step):
+        break
+      self.assertEqual((loader.epoch, loader.step), (0, 0), at)
+      for ids, its_images in whole[:2]:
+        self.assertEqual(loader.next_step().ids.tolist(), ids, at)
+        loader.enqueue_step(images)
+        numpy.testing.assert_array_equal(images, its_images)
+    self.assertGreater(at, 5)
+
   def test_a_bare_cursor_names_the_order(self):
     cursor = load(seed=4).cursor
     for refuse in (lambda: load(cursor=cursor), lambda: load().load_state_dict({"cursor": cursor, "version": 1}, strict=False)):
