@@ -78,7 +78,12 @@ class Job:
 
   @property
   def done(self) -> bool:
-    """Whether it has ended. Does not wait."""
+    """Whether it has ended. Does not wait.
+
+    >>> job = shardpack.Job("validate", "shards")
+    >>> job.wait().ok, job.done
+    (True, True)
+    """
     return self._ended or self._has_ended(0.0)[0]
 
   def poll(self, seconds: float = 0.0) -> Progress | None:
@@ -100,7 +105,17 @@ class Job:
 
   def cancel(self) -> None:
     """Asks it to stop, as Ctrl-C does: what is finished is kept, and the same job goes on with it. A second call stops it at
-    once."""
+    once.
+
+    >>> job = shardpack.Job("convert", "shards", out="cancelled", resize="exact", size=(512, 512), encode="png")
+    >>> job.cancel()
+    >>> try:
+    ...   done = job.wait().ok           # it may have been faster
+    ... except shardpack.CancelledError:
+    ...   done = True
+    >>> done
+    True
+    """
     self._cancelled += 1
     if self._handle is not None:
       library.job_cancel(self._handle)
@@ -128,7 +143,12 @@ class Job:
     return self.result()
 
   def result(self) -> Report:
-    """The Report of a job that has ended. StateError while it runs."""
+    """The Report of a job that has ended. StateError while it runs.
+
+    >>> job = shardpack.Job("stats", "shards")
+    >>> job.wait() is not None, job.result().samples
+    (True, 60)
+    """
     if not self.done:
       raise StateError("the job is still running; wait() waits for its end")
     facts = self._facts()

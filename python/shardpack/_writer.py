@@ -169,6 +169,13 @@ class Writer:
     an image does (unless `max_skip` lets the end leave such samples out), for what the format cannot hold, and for `quality` beside
     an encoded image: no field has the name of an argument. An error of the system (SystemCallError, NoMemoryError, DataLossError) ends
     the writer; what was safe before stays so.
+
+    >>> import numpy
+    >>> with shardpack.Writer("added", classes=["dog", "cat"]) as writer:
+    ...   writer.add("a", shardpack.Dataset("shards")[0].image, "cat", txt="as it is")
+    ...   writer.add("b", numpy.zeros((8, 8, 3), numpy.uint8), 0, encode="png", txt="made of an array")
+    >>> shardpack.Dataset("added").labels
+    array([1, 0])
     """
     if self._owner != os.getpid():
       self._open_handle()
@@ -448,7 +455,13 @@ class Writer:
   def finish(self, progress: Shown = None) -> Report:
     """Packs, verifies and publishes what all workers wrote; the end of a `with` block does it for a Writer without others. Nothing
     can be added afterwards. StateError if another worker has not ended, or has never been. If it fails, or is interrupted, the
-    samples are kept: `shardpack.finish(path)`, or another Writer, goes on."""
+    samples are kept: `shardpack.finish(path)`, or another Writer, goes on.
+
+    >>> writer = shardpack.Writer("finished")
+    >>> writer.add("a", shardpack.Dataset("shards")[0].image)
+    >>> writer.finish().samples
+    1
+    """
     checked(progress)
     self.flush()
     self._end()
@@ -474,7 +487,14 @@ class Writer:
 
   def close(self) -> None:
     """Ends the writer without publishing: it has added all its samples. They are made safe, and kept for `shardpack.finish(path)`,
-    or the next Writer."""
+    or the next Writer.
+
+    >>> writer = shardpack.Writer("closed")
+    >>> writer.add("a", shardpack.Dataset("shards")[0].image)
+    >>> writer.close()
+    >>> shardpack.finish("closed").samples
+    1
+    """
     if self._handle is not None:
       self.flush()
       self._end()

@@ -151,8 +151,8 @@ class WriteTest(unittest.TestCase):
     features = datasets.Features({**rows.features, "label": datasets.ClassLabel(names=names)})
     rows = datasets.Dataset.from_list([{"key": str(n), "label": label, "image": rows[n]["image"]} for n, label in enumerate((3, 0, 1))],
                                       features=features)
-    hf.write(rows, WORK / "numbered", key="key")
-    again = shardpack.Dataset(WORK / "numbered")
+    hf.write(rows, WORK / "with-classes", key="key")
+    again = shardpack.Dataset(WORK / "with-classes")
     self.assertEqual((again.classes, again.labels.tolist()), (names, [3, 0, 1]))
 
   def test_pandas(self):
