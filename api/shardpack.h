@@ -973,6 +973,11 @@ typedef struct shardpack_writer_options {
   const char* const* arguments; /* of `pack convert`, for the finish: {"--format=tfrecord"} */
   size_t argument_count;
   uint32_t worker, workers; /* of several processes that write the same dataset; workers 0: 1 */
+  /* The names of labels 0, 1, ... in the finished dataset, also of those that no sample has;
+   * another label is INVALID. 0 of them: numbered as shardpack_writer_add says. The same for all
+   * workers. */
+  const char* const* classes;
+  size_t class_count;
 } shardpack_writer_options;
 
 typedef struct shardpack_field {

@@ -1606,10 +1606,12 @@ class Job {
 struct WriterOptions {
   std::vector<std::string> arguments = {};
   std::uint32_t worker = 0, workers = 1;
+  std::vector<std::string> classes = {};
 
   SHARDPACK_SETTER(std::vector<std::string>, arguments)
   SHARDPACK_SETTER(std::uint32_t, worker)
   SHARDPACK_SETTER(std::uint32_t, workers)
+  SHARDPACK_SETTER(std::vector<std::string>, classes)
 };
 
 // Samples that a program makes: add() them in any order, then finish().wait().
@@ -1623,17 +1625,21 @@ class Writer {
   explicit Writer(shardpack_writer* taken) : handle_(taken) {}
   static Returned<Writer> Open(const std::string& path, const WriterOptions& from) {
     const std::vector<const char*> arguments = internal::Pointers(from.arguments);
+    const std::vector<const char*> classes = internal::Pointers(from.classes);
     shardpack_writer_options options = {};
     options.size = sizeof options;
     options.arguments = arguments.data();
     options.argument_count = arguments.size();
     options.worker = from.worker;
     options.workers = from.workers;
+    options.classes = classes.data();
+    options.class_count = classes.size();
     shardpack_writer* made = nullptr;
     return internal::Do(
         [&](shardpack_error** error) {
           return internal::WithText(
-              internal::IsWhole(path) && internal::IsWhole(from.arguments),
+              internal::IsWhole(path) && internal::IsWhole(from.arguments) &&
+                  internal::IsWhole(from.classes),
               [&] { return shardpack_writer_open(path.c_str(), &options, &made, error); });
         },
         [&](shardpack_code) { return Writer(made); });

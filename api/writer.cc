@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,7 +38,8 @@ namespace shardpack::api {
 struct OpenWriter {
   const pid_t process = ::getpid();
   std::string out, parts;
-  std::vector<std::string> arguments;
+  std::vector<std::string> arguments, classes;
+  std::set<std::string, std::less<>> known_classes;
   uint32_t worker = 0, workers = 1;
   std::shared_ptr<PartWriter> writer;
   std::optional<TargetRule> rule;
@@ -89,6 +92,20 @@ absl::Status CheckOut(const OpenWriter& open) {
                                                " lets the finish replace it"));
 }
 
+absl::Status KnowClasses(OpenWriter& open) {
+  for (const std::string& name : open.classes) {
+    if (name.empty() || name.size() > kMostLabelBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the class ", EscapeForTerminal(name), " must have 1 to ", kMostLabelBytes, " bytes"));
+    }
+    if (!open.known_classes.insert(name).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the class ", EscapeForTerminal(name), " is given twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<shardpack_writer*> MakeWriter(const char* path,
                                              const shardpack_writer_options* given) {
   RETURN_IF_ERROR(NotNull(path, "path"));
@@ -105,12 +122,18 @@ absl::StatusOr<shardpack_writer*> MakeWriter(const char* path,
                                                    kMostWorkers));
   }
   if (*path == '\0') return absl::InvalidArgumentError("the path of the dataset is empty");
+  ASSIGN_OR_RETURN(open->classes, TextsOf(options.classes, options.class_count, "a class"));
+  RETURN_IF_ERROR(KnowClasses(*open));
   // The working folder may be another one by the time of the finish.
   ASSIGN_OR_RETURN(open->out, AbsolutePath(path));
   open->parts = PartsFolderOf(open->out);
   ASSIGN_OR_RETURN(open->published, EndRemoval(open->parts));
   RETURN_IF_ERROR(CheckOut(*open));
   ASSIGN_OR_RETURN(open->writer, PartWriter::Open(open->parts, open->worker));
+  if (!open->classes.empty()) {
+    ASSIGN_OR_RETURN(const std::vector<Part> parts, ReadParts(open->parts));
+    RETURN_IF_ERROR(CheckClasses(open->parts, parts, open->classes));
+  }
   return new shardpack_writer(std::move(open));
 }
 
@@ -123,6 +146,11 @@ bool ComesFirst(std::string_view a, std::string_view b) {
 absl::Status AddSample(const OpenWriter& open, std::string_view key,
                        std::optional<std::string_view> label, std::span<const FieldView> fields) {
   if (open.finished) return absl::FailedPreconditionError("the writer has been finished");
+  if (label && !open.classes.empty() && !open.known_classes.contains(*label)) {
+    return absl::InvalidArgumentError(absl::StrCat("the label ", EscapeForTerminal(*label),
+                                                   " is not among the ", open.classes.size(),
+                                                   " classes that the writer was opened with"));
+  }
   RETURN_IF_ERROR(open.rule->Check(key, label.has_value(), fields));
   return open.writer->Add(key, label, fields);
 }
@@ -260,7 +288,8 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   RETURN_IF_ERROR(CheckPublished(*open));
   ASSIGN_OR_RETURN(std::vector<uint32_t> workers, Workers(open->parts));
   ASSIGN_OR_RETURN(std::vector<HeldLock> others, LockOthers(*open, workers));
-  ASSIGN_OR_RETURN(std::vector<Part> parts, MakeDataset(open->parts, shardpack_version()));
+  ASSIGN_OR_RETURN(std::vector<Part> parts,
+                   MakeDataset(open->parts, shardpack_version(), open->classes));
   ASSIGN_OR_RETURN(const Manifest manifest, Manifest::Read(open->parts));
   std::vector<std::string> typed = {"convert"};
   typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());

@@ -47,8 +47,10 @@ absl::Status CheckSample(std::string_view key, std::optional<std::string_view> l
         absl::StrCat("the label ", EscapeForTerminal(*label),
                      " is negative; a sample without a class has none"));
   }
-  if (label && (label->empty() || label->size() > 255))
-    return absl::InvalidArgumentError("the name of a class must have 1 to 255 bytes");
+  if (label && (label->empty() || label->size() > kMostLabelBytes)) {
+    return absl::InvalidArgumentError(
+        StrCat("the name of a class must have 1 to ", kMostLabelBytes, " bytes"));
+  }
   if (fields.empty() || fields[0].name != kImageField)
     return absl::InvalidArgumentError("one of the fields of a sample must be its image");
   for (size_t f = 1; f < fields.size(); ++f) {

@@ -37,6 +37,8 @@
 
 namespace shardpack {
 
+inline constexpr size_t kMostLabelBytes = 255;
+
 class PartWriter {
  public:
   // Parts end by themselves at so many bytes.

@@ -307,9 +307,27 @@ absl::Status RemoveUnfinished(const std::string& folder, uint32_t worker) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder,
-                                              const std::string& version) {
+absl::Status CheckClasses(const std::string& folder, const std::vector<Part>& parts,
+                          const std::vector<std::string>& classes) {
+  if (classes.empty()) return absl::OkStatus();
+  const std::set<std::string> known(classes.begin(), classes.end());
+  for (const Part& part : parts) {
+    for (const std::string& name : part.classes) {
+      if (known.contains(name)) continue;
+      return absl::InvalidArgumentError(
+          StrCat("samples in ", EscapeForTerminal(folder), " have the label ",
+                 EscapeForTerminal(name), ", which is not among the ", classes.size(),
+                 " classes that are given; give the classes of before, or remove that folder to "
+                 "start again without its samples"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder, const std::string& version,
+                                              const std::vector<std::string>& classes) {
   ASSIGN_OR_RETURN(std::vector<Part> parts, ReadParts(folder));
+  RETURN_IF_ERROR(CheckClasses(folder, parts, classes));
   uint64_t samples = 0;
   for (const Part& part : parts) {
     if (part.records > kMostSamples - samples) {
@@ -321,15 +339,15 @@ absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder,
   Manifest manifest = EmptyManifest(folder, version);
   std::set<std::string> names;
   for (const Part& part : parts) names.insert(part.classes.begin(), part.classes.end());
-  manifest.classes = NumberClasses(names);
-  std::map<std::string, int64_t> classes;
+  manifest.classes = classes.empty() ? NumberClasses(names) : classes;
+  std::map<std::string, int64_t> numbers;
   for (const std::string& name : manifest.classes)
-    classes.emplace(name, static_cast<int64_t>(classes.size()));
+    numbers.emplace(name, static_cast<int64_t>(numbers.size()));
   std::vector<ShardIndex> indexes;
   for (const Part& part : parts) {
     ASSIGN_OR_RETURN(const ShardIndex index, OpenIndex(folder, part));
     std::vector<int64_t> labels;
-    for (const std::string& name : part.classes) labels.push_back(classes.at(name));
+    for (const std::string& name : part.classes) labels.push_back(numbers.at(name));
     ManifestShard shard;
     shard.name = StrCat(part.name, kShard);
     shard.split = kSplit;

@@ -71,9 +71,13 @@ absl::StatusOr<ShardIndex> OpenIndex(const std::string& folder, const Part& part
 // Removes what an interrupted writer of this worker has left unfinished.
 absl::Status RemoveUnfinished(const std::string& folder, uint32_t worker);
 // Makes the parts one dataset, and says which they are. AlreadyExists for a key that is in two of
-// them; Unimplemented for more samples than a dataset can have.
-absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder,
-                                              const std::string& version);
+// them; Unimplemented for more samples than a dataset can have. `classes`, if there are any, are
+// the names of its labels; InvalidArgument for a part that has others.
+absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder, const std::string& version,
+                                              const std::vector<std::string>& classes);
+// InvalidArgument for parts that have other classes than these, if there are any.
+absl::Status CheckClasses(const std::string& folder, const std::vector<Part>& parts,
+                          const std::vector<std::string>& classes);
 // After these parts were published: removes them, the dataset that they are, and what these
 // workers, whose locks the caller holds, have left; and the folder if nothing else is in it. In its
 // first step all of them cease to be samples, so that one that is killed leaves no smaller dataset.

@@ -22,8 +22,8 @@ from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
 from ._errors import (CancelledError, CursorError, DataLossError, DeniedError, DeviceError, Error, ExistsError, InternalError,
-                      NoAnswerError, NoMemoryError, NotADatasetError, NotFoundError, OptionError, OutOfRangeError, PackError, StateError,
-                      SystemCallError, UnsupportedError)
+                      NoAnswerError, NoMemoryError, NotADatasetError, NotFoundError, OptionError, OutOfRangeError, PackError,
+                      PackExistsError, PackNotFoundError, PackUsageError, StateError, SystemCallError, UnsupportedError)
 from ._fields import Coco, CocoLabels, Labels, Paired
 from ._load import load
 from ._loader import Loader
@@ -45,9 +45,9 @@ __all__ = [
     "Augment", "Batch", "CancelledError", "Coco", "CocoLabels", "CursorError", "DataLossError", "Dataset", "Decode", "DeniedError", "Device",
     "DeviceBatch", "DeviceError", "DeviceLoader", "EncodedBatch", "Error", "ExistsError", "Finding", "InternalError", "Job",
     "Labels", "Loader", "Mix", "NoAnswerError", "NoMemoryError", "NotADatasetError", "NotFoundError", "Objects", "OptionError",
-    "Order", "OutOfRangeError", "PADDING_ID", "PackError", "Paired", "Progress", "Report", "ResidentLoader", "Sample",
-    "Samples", "StateError", "SystemCallError", "Table", "Tensor", "UnsupportedError", "Writer", "apply_program", "collate",
-    "convert", "diff", "dups", "extract", "finish", "index", "load", "pack", "report", "stats", "validate",
+    "Order", "OutOfRangeError", "PADDING_ID", "PackError", "PackExistsError", "PackNotFoundError", "PackUsageError", "Paired",
+    "Progress", "Report", "ResidentLoader", "Sample", "Samples", "StateError", "SystemCallError", "Table", "Tensor", "UnsupportedError",
+    "Writer", "apply_program", "collate", "convert", "diff", "dups", "extract", "finish", "index", "load", "pack", "report", "stats", "validate",
 ]
 
 # What few programs use is imported when its name is first used: each process of a training run imports this package.

@@ -474,6 +474,8 @@ class writer_options(Structure):
       ("argument_count", c_size_t),
       ("worker", c_uint32),
       ("workers", c_uint32),
+      ("classes", POINTER(c_char_p)),
+      ("class_count", c_size_t),
   ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import sys
 import warnings
@@ -15,6 +16,7 @@ from ._text import encoded as utf8
 
 ENCODINGS = ("jpeg", "png", "npy", "json")
 _HOST_DEVICES = (1, 3)  # DLPack's kDLCPU and kDLCUDAHost
+_PIL_MODES = ("L", "LA", "RGB", "RGBA", "I;16")
 _PNG_COLOR = {1: 0, 2: 4, 3: 2, 4: 6}  # by the number of channels
 
 
@@ -24,17 +26,37 @@ def encoded(value: Any, name: str, encoding: str | None, quality: int) -> bytes:
     return bytes(value)
   if isinstance(value, str):
     return utf8(value, name)
-  numpy = sys.modules.get("numpy")
-  if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+  value = pixels_of(value, name)
+  if is_array(value):
     return value.tobytes() if value.dtype.kind == "S" else _array(value, name, encoding, quality)
   if isinstance(value, (dict, list, tuple, int, float)):
     return json_of(value, name)
-  other = way_to_numpy(value)
-  raise OptionError(f"{name} must be bytes, text, an array or JSON, not {type(value).__name__}{other}")
+  raise OptionError(f"{name} must be bytes, text, an array or JSON, not {type(value).__name__}{way_on(value)}")
 
 
-def way_to_numpy(value: Any) -> str:
-  """What a message about it adds: how an array is made of it, if one can be."""
+def is_array(value: Any) -> bool:
+  numpy = sys.modules.get("numpy")  # without it nobody has one
+  return numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic))
+
+
+def pixels_of(value: Any, name: str) -> Any:
+  """The pixels of a PIL.Image as it is, neither turned nor converted; any other value."""
+  pil = sys.modules.get("PIL.Image")
+  if pil is None or not isinstance(value, pil.Image):
+    return value
+  if value.mode not in _PIL_MODES:
+    raise OptionError(f"{name} is a PIL.Image of mode {value.mode}, not of {', '.join(_PIL_MODES)}: its convert(\"RGB\") makes one, and "
+                      "numpy.asarray() an array of its numbers")
+  array = import_numpy().asarray(value)
+  return array.astype("uint16") if value.mode.startswith("I;16") else array
+
+
+def way_on(value: Any, may_be_path: bool = False) -> str:
+  """What a message about it adds: how bytes, or an array, are made of it, if they can be."""
+  if isinstance(value, os.PathLike):
+    return "; pass the bytes of the file: path.read_bytes()"
+  if isinstance(value, str) and may_be_path:
+    return "; of a path, pass the bytes of the file: pathlib.Path(path).read_bytes()"
   device = getattr(value, "__dlpack_device__", None)
   if device is not None and device()[0] not in _HOST_DEVICES:
     return "; it lies on a device: copy it to the host first, as .cpu().numpy() does in torch"

@@ -87,8 +87,12 @@ class CancelledError(Error, RuntimeError):
   """The loader was stopped, or the job cancelled: the same job goes on with what it has finished."""
 
 
+class ExistsError(Error, FileExistsError):
+  """What would be written is there already."""
+
+
 class PackError(Error, RuntimeError):
-  """A job that failed. Its message has what `pack` said.
+  """A job that failed. Its message has what `pack` said. PackUsageError, PackNotFoundError and PackExistsError are PackErrors too.
 
   `exit_code` is that of `pack` (docs/cli.md: 2 usage, 4 damage, 5 conflict, 6 I/O; 128 + N: signal N ended it), `command` the
   words that it was started with, `stderr` all that it wrote, `report` what it reported, a dict, or None.
@@ -98,6 +102,18 @@ class PackError(Error, RuntimeError):
   command: Sequence[str] = ()
   stderr: str = ""
   report: Mapping[str, Any] | None = None
+
+
+class PackUsageError(PackError, OptionError):
+  """A job whose flags or inputs `pack` refused (exit code 2)."""
+
+
+class PackNotFoundError(PackError, NotFoundError):
+  """A job of a path where nothing is (exit code 2); `path` is that."""
+
+
+class PackExistsError(PackError, ExistsError):
+  """A job whose output is there already, or of another run (exit code 5); `path` is that."""
 
 
 class SystemCallError(Error, OSError):
@@ -110,10 +126,6 @@ class DeviceError(Error, RuntimeError):
 
 class InternalError(Error, RuntimeError):
   """A defect of the library."""
-
-
-class ExistsError(Error, FileExistsError):
-  """What would be written is there already."""
 
 
 class NoAnswerError(Error, TimeoutError):

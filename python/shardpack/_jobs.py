@@ -8,20 +8,25 @@ import re
 import sys
 import time
 import warnings
-from typing import Any, Callable, Generator, Iterable, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Generator, Iterable, Sequence, Union
 
-from . import _arguments, _c
+from . import _arguments, _c, _source
 from ._arguments import Path
 from ._aside import Aside
-from ._errors import CancelledError, OptionError, PackError, StateError, nearest
+from ._errors import (CancelledError, Error, OptionError, PackError, PackExistsError, PackNotFoundError, PackUsageError, StateError,
+                      nearest)
 from ._flags import FLAGS
 from ._library import WAIT_MS, Handle, call, library, made, text_made, text_of
-from ._progress import Progress, Showing, Shown
+from ._progress import Progress, Showing, Shown, checked
 from ._report import Report
 
-Paths = Union[Path, Iterable[Path]]
+if TYPE_CHECKING:
+  from ._dataset import Dataset
+
+Paths = Union[Path, "Dataset", Iterable[Union[Path, "Dataset"]]]
 
 _DONE, _DONE_WITH_SKIPS, _DAMAGE, _FOUND = 0, 3, 4, 8
+_USAGE, _CONFLICT = 2, 5
 # Members of reports of damage that was looked for, which is not a failure.
 _OF_DAMAGE = ("findings", "damaged", "unread")
 _SECONDS_TO_STOP = 10.0  # for a job that was cancelled
@@ -32,9 +37,9 @@ class Job:
   `dups` or `report`, its paths, and its flags as keywords (docs/cli.md): `--shard-size 512MB` is `shard_size="512MB"`, `--no-shuffle` is `shuffle=False`,
   `--from` is `from_=[...]`.
 
-  It starts at once. `wait`, `await` and `result` return its Report, or raise: PackError if it failed, CancelledError if it was
-  cancelled, NotFoundError if the program is not to be found. Each warning of `pack`, and what it
-  has left out, is a RuntimeWarning. As a context manager, it is cancelled where the block ends before it.
+  It starts at once. `wait`, `await` and `result` return its Report, or raise: PackError if it failed (PackUsageError,
+  PackNotFoundError or PackExistsError where that fits), CancelledError if it was cancelled, NotFoundError if the program is not to be
+  found. Each warning of `pack`, and what it has left out, is a RuntimeWarning. As a context manager, it is cancelled where the block ends before it.
   An unknown keyword is an OptionError (a TypeError). One thread at a time; `cancel` from any.
 
   >>> job = shardpack.Job("validate", "shards", level="full")
@@ -43,13 +48,14 @@ class Job:
   """
 
   _of_left_out = ""
+  _selects = False  # whether a selection is what leaves samples out, of which nobody is warned
 
-  def __init__(self, verb: str, *paths: Path, **flags: Any):
+  def __init__(self, verb: str, *paths: Path | Dataset, **flags: Any):
     if verb not in FLAGS:
       raise OptionError(f"{verb!r} is not a job; jobs are {', '.join(FLAGS)}{nearest(str(verb), FLAGS)}")
     typed = [verb.encode(), *_arguments.words(verb, flags)]
     if paths:
-      typed += [b"--", *_arguments.paths(paths, "a path")]
+      typed += [b"--", *_paths(paths, "a path")]
     self._begin(typed, lambda: _start(typed))
 
   @classmethod
@@ -72,7 +78,12 @@ class Job:
 
   @property
   def done(self) -> bool:
-    """Whether it has ended. Does not wait."""
+    """Whether it has ended. Does not wait.
+
+    >>> job = shardpack.Job("validate", "shards")
+    >>> job.wait().ok, job.done
+    (True, True)
+    """
     return self._ended or self._has_ended(0.0)[0]
 
   def poll(self, seconds: float = 0.0) -> Progress | None:
@@ -94,7 +105,17 @@ class Job:
 
   def cancel(self) -> None:
     """Asks it to stop, as Ctrl-C does: what is finished is kept, and the same job goes on with it. A second call stops it at
-    once."""
+    once.
+
+    >>> job = shardpack.Job("convert", "shards", out="cancelled", resize="exact", size=(512, 512), encode="png")
+    >>> job.cancel()
+    >>> try:
+    ...   done = job.wait().ok           # it may have been faster
+    ... except shardpack.CancelledError:
+    ...   done = True
+    >>> done
+    True
+    """
     self._cancelled += 1
     if self._handle is not None:
       library.job_cancel(self._handle)
@@ -122,12 +143,15 @@ class Job:
     return self.result()
 
   def result(self) -> Report:
-    """The Report of a job that has ended. StateError while it runs."""
+    """The Report of a job that has ended. StateError while it runs.
+
+    >>> job = shardpack.Job("stats", "shards")
+    >>> job.wait() is not None, job.result().samples
+    (True, 60)
+    """
     if not self.done:
       raise StateError("the job is still running; wait() waits for its end")
-    handle: Handle = self._handle or self._starting.result()  # raises why it could not be started
-    import json  # pylint: disable=import-outside-toplevel
-    facts = json.loads(text_made(library.job_result_json, handle))
+    facts = self._facts()
     exit_code, report, messages = facts["exit_code"], facts["report"], facts["stderr"]
     looked = exit_code == _DAMAGE and isinstance(report, dict) and any(member in report for member in _OF_DAMAGE)
     if exit_code in (_DONE, _DONE_WITH_SKIPS, _FOUND) or looked:
@@ -138,12 +162,18 @@ class Job:
       raise CancelledError(f"{' '.join(self.command)} was cancelled; the same job resumes with what it has finished")
     raise self._failure(facts)
 
+  def _facts(self) -> Any:
+    handle: Handle = self._handle or self._starting.result()  # raises why it could not be started
+    import json  # pylint: disable=import-outside-toplevel
+    return json.loads(text_made(library.job_result_json, handle))
+
   def _warn(self, report: Report) -> None:
     """Once, as `pack` does: people seldom look at the messages of a report that they have."""
     if self._warned:
       return
     self._warned = True
     said = [text.partition(" ")[2] for text in _said(report.messages, "warning:")]
+    said = [text for text in said if not (self._selects and text.startswith("--exclude-keys "))]
     if report.exit_code == _DONE_WITH_SKIPS:
       left_out = "\n".join(_said(report.messages, "skipped ")) or report.messages.strip()
       said.append(f"{getattr(report, 'skipped', None) or 'some'} samples were left out{self._of_left_out}:\n{left_out}")
@@ -228,11 +258,81 @@ class Job:
     code = facts["exit_code"]
     ending = f"exit code {code}" if 0 <= code <= 128 else f"signal {code - 128}" if code > 128 else "unknown exit code"
     message = message.replace(" --json --progress=json", "")  # of this class, not of its caller
-    hint = "\nIn Python a flag is a keyword: --max-skip 25% is max_skip='25%'." if " --" in message else ""
-    error = PackError(f"pack {self.command[1]}: {message} ({ending}){hint}")
+    keywords = keywords_in(message, self.command[1])
+    hint = f"\nIn Python flags are keywords: {', '.join(keywords)}" if keywords else ""
+    kind, path = self._kind_of_failure(code, message)
+    error = kind(f"pack {self.command[1]}: {message} ({ending}){hint}")
+    error.code, error.path = {PackUsageError: "INVALID", PackNotFoundError: "NOT_FOUND", PackExistsError: "EXISTS"}.get(kind), path
     error.exit_code, error.command, error.stderr = code, self.command, facts["stderr"]
     error.report = facts["report"] if isinstance(facts["report"], dict) else None
     return error
+
+
+  def _kind_of_failure(self, code: int, message: str) -> tuple[type[PackError], str | None]:
+    """And the path that it is about, as far as that is known."""
+    words = list(self.command)
+    if code == _CONFLICT and not _busy.search(message):
+      return PackExistsError, next((word[len("--out="):] for word in words if word.startswith("--out=")), None)
+    if code != _USAGE:
+      return PackError, None
+    paths = words[words.index("--") + 1:] if "--" in words else []
+    if "does not exist" in message:
+      for path in paths:
+        if path in message and not os.path.lexists(path):
+          return PackNotFoundError, path
+    return PackUsageError, None
+
+
+_busy = re.compile("locked|being (built|written)|by another run|was replaced")  # another program, so that the same job may do later
+_flag = re.compile(r"(?<![^\s(])--[a-z][a-z0-9-]*[a-z0-9]")  # in a message
+_unreadable = re.compile("[\0-\x1f\x7f%\udc80-\udcff]")  # in a key
+_checked_flags: set[tuple[bytes, ...]] = set()
+
+
+def _keyword(verb: str, flag: str) -> str | None:
+  """"max_skip=..." of "--max-skip"; None if the command has no such flag."""
+  name, known = flag[2:], FLAGS.get(verb, {})
+  negated = name[3:] if name.startswith("no-") else None
+  if negated is not None and (known.get(negated) == "negatable" or name in known):
+    return f"{negated}=False".replace("-", "_")
+  if name not in known:
+    return None
+  word = name.replace("-", "_")
+  return f"{word}=True" if known[name] in ("switch", "negatable") else f"{word}=..."
+
+
+def keywords_in(message: str, verb: str) -> list[str]:
+  """Those of the flags that it names."""
+  found = (_keyword(verb, flag) for flag in _flag.findall(message) if flag != "--out")
+  return [*dict.fromkeys(filter(None, found))]
+
+
+def _in_python(message: str) -> str:
+  """With keywords in the place of flags."""
+  def keyword(found: re.Match[str]) -> str:
+    said = _keyword("convert", found[0])
+    return found[0] if said is None else said if said.endswith(("True", "False")) else said.removesuffix("=...")
+  return _flag.sub(keyword, message)
+
+
+def check_flags(words: Sequence[bytes]) -> None:
+  """OptionError for what `pack convert` would say of these words, without a source: it looks at them first, and then finds that
+  /dev/null is none. Where there is no `pack`, as where only parts are written, the finish says it."""
+  if tuple(words) in _checked_flags:
+    return
+  typed = [b"convert", *words, b"--dry-run", b"--", b"/dev/null"]
+  job = Job._of(typed, lambda: _start(typed), "")
+  try:
+    job.wait()
+  except PackError as error:
+    message = error.stderr.strip().removeprefix("pack: error: ")
+    if error.exit_code == _USAGE and not message.startswith("/dev/null"):
+      raise OptionError(_in_python(message)) from None
+  except Error:
+    return
+  finally:
+    job._let_go()
+  _checked_flags.add(tuple(words))
 
 
 def _said(messages: str, word: str) -> list[str]:
@@ -244,10 +344,77 @@ def _start(typed: Sequence[bytes]) -> Handle:
   return made(library.job_release, library.job_start, (ctypes.c_char_p * len(typed))(*typed), len(typed), None)
 
 
-def _run(verb: str, paths: list[bytes], out: Any, progress: Shown, flags: dict[str, Any]) -> Report:
+def _run(verb: str, paths: list[bytes], out: Any, progress: Shown, flags: dict[str, Any], selects: bool = False) -> Report:
+  checked(progress)
   if out is not None:
     flags["out"] = _arguments.path(out, "out")
-  return Job(verb, *paths, **flags).wait(progress)
+  job = Job(verb, *paths, **flags)
+  job._selects = selects
+  return job.wait(progress)
+
+
+def _paths(values: Any, what: str) -> list[bytes]:
+  """Also of Datasets that are whole."""
+  from ._dataset import Dataset  # pylint: disable=import-outside-toplevel
+  if isinstance(values, Dataset):
+    values = [values]
+  if isinstance(values, (list, tuple)):
+    values = [_path_of(value, what) if isinstance(value, Dataset) else value for value in values]
+  return _arguments.paths(values, what)
+
+
+def _is_whole(dataset: Dataset) -> bool:
+  return dataset._base._source[0] == "open" and (dataset._ids is None or (len(dataset) == len(dataset._base) and _is_in_order(dataset)))
+
+
+def _is_in_order(dataset: Dataset) -> bool:
+  ids = dataset._ids
+  return ids is None or bool((ids[1:] > ids[:-1]).all())
+
+
+def _path_of(dataset: Dataset, what: str) -> bytes:
+  path = _origin(dataset, what)
+  if not _is_whole(dataset):
+    raise OptionError(f"{what} is a selection of samples, and this takes whole datasets: shardpack.convert(selection, out) packs its "
+                      "samples as a dataset, whose path can be given")
+  return os.fsencode(path)
+
+
+def _origin(dataset: Dataset, what: str) -> str:
+  """The path of the dataset, or of the one that it is selected from."""
+  source = dataset._base._source
+  while source[0] == "split":
+    source = source[1]
+  if source[0] != "open":
+    raise OptionError(f"{what} is {_source.describe(source)}, which has no path of its own: give the paths of its parts, or write "
+                      "it with shardpack.Writer and its add_sample()")
+  return source[1]  # type: ignore[no-any-return]
+
+
+def _convert_selection(selection: Dataset, out: Path, progress: Shown, flags: dict[str, Any]) -> Report:
+  """By a list, as of `pack dups --write-list`, of the keys that are not in it."""
+  import tempfile  # pylint: disable=import-outside-toplevel
+  from ._dataset import Dataset  # pylint: disable=import-outside-toplevel
+  path = _origin(selection, "src")
+  if flags.get("exclude_keys") is not None:
+    raise OptionError("exclude_keys does not go with a selection, which leaves out samples itself")
+  if not len(selection):
+    raise OptionError("src is a selection without samples")
+  if not _is_in_order(selection):
+    raise OptionError("src is a selection in another order than its dataset, or with samples twice, which convert cannot keep: sort its "
+                      "numbers, or write it with shardpack.Writer and its add_sample()")
+  inside = {*selection.keys}
+  with tempfile.NamedTemporaryFile("wb", suffix=".keys") as file:
+    outside = [key for key in Dataset(path).keys if key not in inside]
+    file.write(b"".join(_escaped(key) + b"\n" for key in outside))
+    file.flush()
+    return _run("convert", [os.fsencode(path)], out, progress, {**flags, "exclude_keys": file.name if outside else None}, selects=True)
+
+
+def _escaped(key: str) -> bytes:
+  """As pack dups writes it."""
+  text = _unreadable.sub(lambda found: f"%{ord(found[0]) & 255:02X}", key)
+  return ("%23" + text[1:] if text.startswith("#") else text).encode()
 
 
 def pack(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
@@ -258,13 +425,15 @@ def pack(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Repo
   most 10 times a second. Ctrl-C, and an exception of that function, stop the job: the same call goes on with what is finished.
   Samples that were left out are counted in `Report.skipped`, and `ok` is then False.
 
-  Raises PackError; OptionError (a TypeError) for an unknown keyword.
+  Raises PackError, as PackUsageError (an OptionError, ValueError and TypeError) for what `pack` refuses, PackNotFoundError (a
+  FileNotFoundError) for a path where nothing is, PackExistsError (a FileExistsError) for an output of something else; OptionError
+  for an unknown keyword.
 
   >>> report = shardpack.pack("shards", "packed", format="tfrecord")
   >>> report.samples, report.format, report.ok
   (60, 'tfrecord', True)
   """
-  return _run("build", _arguments.paths(src, "src"), out, progress, flags)
+  return _run("build", _paths(src, "src"), out, progress, flags)
 
 
 def validate(out: Paths, level: str = "full", *, progress: Shown = None, **flags: Any) -> Report:
@@ -277,7 +446,7 @@ def validate(out: Paths, level: str = "full", *, progress: Shown = None, **flags
   >>> report.ok, report.samples, report.findings
   (True, 60, [])
   """
-  return _run("validate", _arguments.paths(out, "out"), None, progress, {"level": level, **flags})
+  return _run("validate", _paths(out, "out"), None, progress, {"level": level, **flags})
 
 
 def index(paths: Paths, out: Path | None = None, *, progress: Shown = None, **flags: Any) -> Report:
@@ -287,16 +456,22 @@ def index(paths: Paths, out: Path | None = None, *, progress: Shown = None, **fl
   >>> shardpack.index(sorted(glob.glob("shards/*.tar")), "indexed").samples
   60
   """
-  return _run("index", _arguments.paths(paths, "paths"), out, progress, flags)
+  return _run("index", _paths(paths, "paths"), out, progress, flags)
 
 
 def convert(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
-  """Packs a dataset, or shards of any program, into another format, as `pack convert`; see `pack`.
+  """Packs a dataset, or shards of any program, into another format, as `pack convert`; see `pack`. `src` may be a Dataset, also a
+  selection: its samples are then packed, with all classes, so that labels stay what they are.
 
   >>> shardpack.convert("shards", "records", format="tfrecord").format
   'tfrecord'
+  >>> shardpack.convert(shardpack.Dataset("shards").where(label="cat"), "cats").samples
+  20
   """
-  return _run("convert", _arguments.paths(src, "src"), out, progress, flags)
+  from ._dataset import Dataset  # pylint: disable=import-outside-toplevel
+  if isinstance(src, Dataset) and not _is_whole(src):
+    return _convert_selection(src, out, progress, flags)
+  return _run("convert", _paths(src, "src"), out, progress, flags)
 
 
 def extract(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
@@ -305,7 +480,7 @@ def extract(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> R
   >>> shardpack.extract("shards", "files", split="val").as_dict["fields"]["image"]
   12
   """
-  return _run("extract", _arguments.paths(src, "src"), out, progress, flags)
+  return _run("extract", _paths(src, "src"), out, progress, flags)
 
 
 def stats(out: Paths, **flags: Any) -> Report:
@@ -314,8 +489,8 @@ def stats(out: Paths, **flags: Any) -> Report:
   with `decode=True` also in the pixels. With `check=True`, `Report.ok` is False if there are notes. Of a damaged dataset it has what can
   be read; `damaged` is then true, and `Report.ok` False.
 
-  Errors, as of diff, dups and report: PackError with the program's message, whose exit_code is 2 if nothing is at a path, 4 for a damaged
-  manifest (of diff and dups: or index); OptionError for an unknown keyword.
+  Errors, as of diff, dups and report: PackError with the program's message, PackNotFoundError if nothing is at a path, with the
+  exit_code 4 for a damaged manifest (of diff and dups: or index); OptionError for an unknown keyword.
 
   >>> stats = shardpack.stats("shards")
   >>> stats.samples, [(each["name"], each["samples"]) for each in stats.classes]
@@ -323,10 +498,10 @@ def stats(out: Paths, **flags: Any) -> Report:
   >>> stats.bytes["quantiles"]["50"] > 0, stats.copies["groups"]
   (True, 0)
   """
-  return _run("stats", _arguments.paths(out, "a dataset"), None, None, flags)
+  return _run("stats", _paths(out, "a dataset"), None, None, flags)
 
 
-def diff(a: Path, b: Path, by: str = "key", **flags: Any) -> Report:
+def diff(a: Path | Dataset, b: Path | Dataset, by: str = "key", **flags: Any) -> Report:
   """What differs between two datasets of any formats, as `pack diff`, without reading an image: `counts`, and `changes` with `what`
   happened to each sample, and what it `was` and is `now`; `fields`, `classes`, `options`. `by` is "key", "path" or "hash". With
   `check=True`, `Report.ok` is False if samples or classes differ; `differs` says it always. Errors: as of stats.
@@ -337,10 +512,10 @@ def diff(a: Path, b: Path, by: str = "key", **flags: Any) -> Report:
   >>> diff.differs, diff.same, diff.changes
   (False, 60, [])
   """
-  return _run("diff", [*_arguments.paths([a], "a"), *_arguments.paths([b], "b")], None, None, {"by": by, **flags})
+  return _run("diff", [*_paths([a], "a"), *_paths([b], "b")], None, None, {"by": by, **flags})
 
 
-def dups(*paths: Path, near: bool = False, progress: Shown = None, **flags: Any) -> Report:
+def dups(*paths: Path | Dataset, near: bool = False, progress: Shown = None, **flags: Any) -> Report:
   """Images that are there more than once, within and across datasets, as `pack dups`: `exact` groups, and with `near=True` those that
   look alike; each has `samples`, `label_conflict` and `leak`. `write_list="keys.txt"` writes the keys to leave out. With `check=True`,
   `Report.ok` is False if there are any. Errors: as of stats.
@@ -349,7 +524,7 @@ def dups(*paths: Path, near: bool = False, progress: Shown = None, **flags: Any)
   >>> dups.exact, dups.hashed + dups.flat
   ([], 60)
   """
-  return _run("dups", _arguments.paths(paths, "paths"), None, progress, {"near": near, **flags})
+  return _run("dups", _paths(paths, "paths"), None, progress, {"near": near, **flags})
 
 
 def report(path: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
@@ -359,4 +534,4 @@ def report(path: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> R
   >>> shardpack.report("shards", "shards.html", thumbs=4).damaged
   False
   """
-  return _run("report", _arguments.paths(path, "path"), out, progress, flags)
+  return _run("report", _paths(path, "path"), out, progress, flags)

@@ -1,6 +1,6 @@
 """PATH.parts, where Writers leave their samples: what Python keeps there beside the files of api/writing/parts_folder.h.
 
-  options.json    the arguments of the finish, and the number of workers
+  options.json    the arguments of the finish, the number of workers, and the classes
   labels.json     whether labels are numbers or names, with the first one
   w00003.ended    worker 3 has given all its samples; it is gone while a Writer of this worker is open again
 
@@ -12,13 +12,21 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 from ._errors import DataLossError, OptionError, StateError
 
 _OPTIONS, _LABELS, _ENDED, _PUBLISHED = b"options.json", b"labels.json", b".ended", b"published"
 _is_part = re.compile(rb"w\d{5,}-\d{6,}\.json").fullmatch
 _of_worker = re.compile(rb"w(\d{5,})(\.lock|\.ended|-\d{6,}\.json)").fullmatch
+
+
+class Options(NamedTuple):
+  """`words`: the arguments of the finish. `workers`: their number, 0 for a Writer alone. `classes`: their names, if they were given."""
+
+  words: list[bytes]
+  workers: int
+  classes: list[bytes]
 
 
 def folder(path: bytes) -> bytes:
@@ -30,23 +38,31 @@ def there_are_some(path: bytes) -> bool:
   return any(_is_part(name) for name in _names(path))
 
 
-def options(path: bytes) -> tuple[list[bytes], int] | None:
-  """The arguments of the finish, and the number of workers, 0 for a Writer alone; None: no Writer has been there."""
+def options(path: bytes) -> Options | None:
+  """What Writers have agreed on; None: no Writer has been there."""
   try:
     found = _read(path, _OPTIONS)
-    return [word.encode("utf-8", "surrogateescape") for word in found["arguments"]], int(found["workers"])
+    return Options(_encoded(found["arguments"]), int(found["workers"]), _encoded(found.get("classes", [])))
   except FileNotFoundError:
     return None
-  except (ValueError, KeyError, TypeError) as error:
+  except (ValueError, KeyError, TypeError, AttributeError) as error:
     raise DataLossError(f"{os.fsdecode(folder(path))}/options.json is damaged ({error}); a Writer writes it again") from None
 
 
-def agree(path: bytes, words: list[bytes], workers: int) -> None:
+def _encoded(texts: list[str]) -> list[bytes]:
+  return [text.encode("utf-8", "surrogateescape") for text in texts]
+
+
+def _decoded(texts: list[bytes]) -> list[str]:
+  return [text.decode("utf-8", "surrogateescape") for text in texts]
+
+
+def agree(path: bytes, words: list[bytes], workers: int, classes: list[bytes]) -> None:
   """Writes them down for the finish, as `options` returns them. Writers of several processes have the same."""
   def agrees() -> bool:
-    check_agreed(path, words, workers)
+    check_agreed(path, words, workers, classes)
     return True
-  content = {"arguments": [word.decode("utf-8", "surrogateescape") for word in words], "workers": workers}
+  content = {"arguments": _decoded(words), "workers": workers, "classes": _decoded(classes)}
   _agree(path, _OPTIONS, content, agrees)
 
 
@@ -96,7 +112,7 @@ def _read(path: bytes, name: bytes) -> Any:
     return json.load(file)
 
 
-def check_agreed(path: bytes, words: list[bytes], workers: int) -> None:
+def check_agreed(path: bytes, words: list[bytes], workers: int, classes: list[bytes]) -> None:
   """OptionError if Writers before have said otherwise."""
   try:
     before = options(path)
@@ -105,11 +121,14 @@ def check_agreed(path: bytes, words: list[bytes], workers: int) -> None:
   if before is None:
     return
   parts = os.fsdecode(folder(path))
-  if before[1] != workers:
-    raise OptionError(f"{parts} is of {_writers(before[1])}, and this is {_writers(workers)}: give the same workers=, or remove "
+  if before.workers != workers:
+    raise OptionError(f"{parts} is of {_writers(before.workers)}, and this is {_writers(workers)}: give the same workers=, or remove "
                       f"{parts} to start again without its samples")
-  if workers > 1 and before[0] != words:
-    raise OptionError(f"the workers before this one have other arguments: {_text(before[0])}, not {_text(words)}; give all the "
+  if workers > 1 and before.classes != classes:
+    raise OptionError(f"the workers before this one have other classes: {_named(before.classes)}, not {_named(classes)}; give all the "
+                      f"same, or remove {os.fsdecode(os.path.join(folder(path), _OPTIONS))}")
+  if workers > 1 and before.words != words:
+    raise OptionError(f"the workers before this one have other arguments: {_text(before.words)}, not {_text(words)}; give all the "
                       f"same, or remove {os.fsdecode(os.path.join(folder(path), _OPTIONS))}")
 
 
@@ -160,6 +179,10 @@ def _mark(path: bytes, worker: int) -> bytes:
 
 def _writers(workers: int) -> str:
   return f"{workers} worker{'s' if workers > 1 else ''}" if workers else "a Writer without workers="
+
+
+def _named(classes: list[bytes]) -> str:
+  return ", ".join(map(repr, _decoded(classes[:10]))) + (", ..." if len(classes) > 10 else "") if classes else "none"
 
 
 def _text(words: list[bytes]) -> str:

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Callable, NamedTuple, Optional, Union
 
+from ._errors import OptionError
+
 
 class Progress(NamedTuple):
   """News of a job: its `stage` ("packing"), how much of that is `done` and of how many (`total`, None: not known), in images or
@@ -31,11 +33,18 @@ Shown = Union[None, bool, Callable[[Progress], object]]
 SECONDS_BETWEEN = 0.1
 
 
+def checked(shown: Shown) -> Shown:
+  """Before the work: what is none of these would show nothing."""
+  if shown is None or isinstance(shown, bool) or callable(shown):
+    return shown
+  raise OptionError(f"progress must be True, False or a function that is called with each Progress, not {shown!r}")
+
+
 class Showing:
   """Calls the function of a Shown with the newest of the news, not too often."""
 
   def __init__(self, shown: Shown, title: str):
-    self._bar = _bar(title) if shown is True else None
+    self._bar = _bar(title) if checked(shown) is True else None
     self._show: Callable[[Progress], object] | None = self._bar.show if self._bar else shown if callable(shown) else None
     self._last = -SECONDS_BETWEEN
     self._kept: Progress | None = None

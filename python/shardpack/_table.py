@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, KeysView, List,
 
 from . import _columns
 from ._columns import Array
+from ._errors import nearest
 from ._memory import import_numpy
 
 if TYPE_CHECKING:
+  import pandas
   from ._dataset import Dataset
 
 
@@ -21,7 +23,7 @@ class Table:
 
   Has the protocol of Arrow's C stream: pyarrow.table(table), polars.DataFrame(table), and DuckDB by the name of its variable. There,
   class_name and split are dictionaries, missing ones are null, and keys or paths are binary if some are not UTF-8. The columns of
-  whole shards that need no change are views of their indexes.
+  whole shards that need no change are views of their indexes. to_pandas() makes a pandas.DataFrame.
 
   >>> import shardpack
   >>> table = shardpack.Dataset("shards").table()
@@ -36,6 +38,8 @@ class Table:
   def __getitem__(self, name: str) -> Any:
     """A column. KeyError if there is none of this name."""
     if name not in self._made:
+      if name not in _MAKERS:
+        raise KeyError(f"the table has no column {name!r}, but {', '.join(_MAKERS)}{nearest(str(name), _MAKERS)}")
       self._made[name] = _MAKERS[name](self._dataset)
     return self._made[name]
 
@@ -59,16 +63,41 @@ class Table:
 
   # Not a Mapping: Polars would take that column by column, and leave Arrow's stream aside.
   def keys(self) -> KeysView[str]:
-    """The names of the columns."""
+    """The names of the columns.
+
+    >>> "label" in shardpack.Dataset("shards").table().keys()
+    True
+    """
     return _MAKERS.keys()
 
   def values(self) -> List[Any]:
-    """The columns, arrays [n]."""
+    """The columns, arrays [n].
+
+    >>> {len(column) for column in shardpack.Dataset("shards").table().values()}
+    {60}
+    """
     return [self[name] for name in self]
 
   def items(self) -> List[Tuple[str, Any]]:
-    """(name, column) of each."""
+    """(name, column) of each.
+
+    >>> {name: column.dtype for name, column in shardpack.Dataset("shards").table().items()}["width"]
+    dtype('uint32')
+    """
     return [(name, self[name]) for name in self]
+
+  def to_pandas(self) -> pandas.DataFrame:
+    """A pandas.DataFrame of all columns, which are copied. ImportError without pandas.
+
+    >>> frame = shardpack.Dataset("shards").table().to_pandas()        # doctest: +SKIP
+    >>> frame.groupby("class_name")["width"].mean()                    # doctest: +SKIP
+    """
+    import pandas  # pylint: disable=import-outside-toplevel
+    return pandas.DataFrame(dict(self.items()))
+
+  # pandas would make one column of the names of all, and NumPy an array of them.
+  def __array__(self, *_: Any, **__: Any) -> Any:
+    raise TypeError("a Table is no array: table.to_pandas() makes a pandas.DataFrame of it, and table[\"label\"] is an array")
 
   def __reduce__(self) -> Any:
     return Table, (self._dataset,)

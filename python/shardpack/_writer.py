@@ -9,21 +9,28 @@ import re
 import threading
 import warnings
 import weakref
+from operator import itemgetter
 from types import TracebackType
-from typing import Any, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence, SupportsIndex, Union
 
 from . import _arguments, _c, _parts
 from . import _writer_arguments as given
 from ._arguments import Path
 from ._aside import Aside
-from ._encode import ENCODINGS, encoded, way_to_numpy
-from ._errors import ExistsError, NotFoundError, OptionError, PackError, StateError, nearest
-from ._jobs import Job
+from ._encode import ENCODINGS, encoded, is_array, pixels_of, way_on
+from ._errors import ExistsError, NotFoundError, OptionError, PackError, PackUsageError, StateError, nearest
+from ._jobs import Job, check_flags, keywords_in
 from ._library import Handle, call, library, made
 from ._options import c_text, whole
-from ._progress import Shown
+from ._progress import Shown, checked
 from ._report import Report
 from ._sending import Sending, add_one
+
+if TYPE_CHECKING:
+  import numpy.typing
+  from ._sample import Sample
+  Label = Union[str, SupportsIndex, None]
+  Column = Union[Iterable[Any], numpy.typing.NDArray[Any]]
 
 _BATCH_BYTES = 8 << 20  # that are given to the library at once
 _BATCH_VALUES = 1 << 16
@@ -35,11 +42,13 @@ _plain = re.compile(rb"[^\0/._\\][^\0/.\\]*(?:/[^\0/._\\][^\0/.\\]*)*").fullmatc
 _MOST_PLAIN_BYTES = 64
 _MOST_PLAIN_NAME = 30
 # How an image begins, as far as it matters for the rules whether a field is one.
-_IMAGES = (b"\xff\xd8\xff", b"\x89PN", b"GIF", b"RIF", b"BM", b"II*", b"MM\0")
+_IMAGES = (b"\xff\xd8\xff", b"\x89PN", b"GIF", b"RIF", b"BM", b"II*", b"II+", b"MM\0")
+_begin = itemgetter(slice(3))
 _MOST_SHAPES = 4096
 _CACHED = (str, int)  # kinds of labels: others may be equal to these
 _MOST_EXPLAINED = 20
 OF_ADD = {"key", "image", "label", "encode", "quality"}  # which no field is called
+_PLAIN_WORDS = [b"--format=webdataset"]  # which need no check
 _open_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 
@@ -58,9 +67,10 @@ class Writer:
   is published: the next Writer of the same path goes on.
 
   `format`: "webdataset", "tfrecord", "lmdb", "hdf5", "npy". `fields`: the names that samples must have (`None` as a value: this
-  one has none), or a dict of their encodings, {"mask": "png", "embedding": "npy"}. `worker`, `workers`: of processes that write
+  one has none), or a dict of their encodings, {"mask": "png", "embedding": "npy"}. `classes`: the names of labels 0, 1, ..., also of
+  those that no sample has; without them classes are numbered in the order of their names. `worker`, `workers`: of processes that write
   the same dataset, also of one alone; then `shardpack.finish(path)` publishes, once, when all have ended well. `encode` ("jpeg" or
-  "png") and `quality`: how images that are NumPy arrays are encoded. `order`: "key" alone. `overwrite`: replace a dataset, at
+  "png") and `quality`: how images that are arrays or PIL.Images are encoded. `order`: "key" alone. `overwrite`: replace a dataset, at
   the very end. `progress`: of the end, as for `pack`. Further keywords are flags of `pack convert` (docs/cli.md), such as
   `layout`, `shuffle`, `split`, `resize`, `jobs`.
 
@@ -80,13 +90,13 @@ class Writer:
   def __init__(self, path: Path, format: str = "webdataset",  # pylint: disable=redefined-builtin
                fields: Iterable[str] | Mapping[str, str] | None = None, shard_size: str | int | None = None, *, worker: int = 0,
                workers: int | None = None, encode: str | None = None, quality: int = 90, order: str = "key",
-               overwrite: bool = False, progress: Shown = None, **flags: Any):
+               overwrite: bool = False, progress: Shown = None, classes: Iterable[str] | None = None, **flags: Any):
     self._path = given.absolute(path, "path")
     self._alone = workers is None
     self._worker, self._workers = whole(worker, "worker", 32), 1 if workers is None else whole(workers, "workers", 32, 1)
     given.order(order)
     self._encode, self._quality = given.pixels_encoding(encode), given.quality(quality)
-    self._progress = progress
+    self._progress = checked(progress)
     self._encodings, self._required = given.declared(fields)
     flags = {"format": format, "shard_size": shard_size, **flags}
     self._stores_8_bits = format == "npy" or flags.get("layout") == "decoded"
@@ -94,8 +104,15 @@ class Writer:
       flags["encode"] = "raw"
       self._encode = self._encode or "png"
     flags["overwrite"] = overwrite
+    if flags.get("label_from") is not None:  # of which --classes FILE is a part
+      flags["classes"], classes = classes, None
+    self._classes = given.classes(classes)
     self._words = _arguments.words("convert", flags, without=("out", "dry-run"))
-    agreed = (self._words, 0 if self._alone else self._workers)
+    if self._words != _PLAIN_WORDS:
+      check_flags(self._words)
+    # What cannot be an image is left out at the end where that is allowed.
+    self._takes_all = any(word.startswith(b"--max-skip") for word in self._words)
+    agreed = (self._words, 0 if self._alone else self._workers, self._classes)
     _parts.check_agreed(self._path, *agreed)  # before it becomes one of the workers
     self._begin()
     try:
@@ -111,10 +128,10 @@ class Writer:
     self._lock = threading.RLock()
     self.result: Report | None = None
     self._resumed = _parts.there_are_some(self._path)
-    self._handle: Handle | None = Aside(_open, self._path, self._words, self._worker, self._workers).result()
+    self._handle: Handle | None = Aside(_open, self._path, self._words, self._worker, self._workers, self._classes).result()
     self._seen: set[int] = set()  # hashes of the keys that were added
     self._shapes: set[tuple[Any, ...]] = set()  # of samples that the library has accepted
-    self._labels: dict[str | int, bytes] = {}
+    self._labels: dict[Any, bytes] = {}  # str and int alone
     self._numbers: tuple[bool, bytes] | None = None  # whether labels are numbers, and one of them
     self._added = self._unsafe = self._flushed = 0  # samples; bytes since the last flush, of which there were so many
     self._refused: list[tuple[str, OptionError | ExistsError]] = []  # samples of batches, by their keys as shown
@@ -130,27 +147,35 @@ class Writer:
     self._values: list[bytes | None] = []  # of each sample key, label, image, and a field for each name
 
   @classmethod
-  def _to_finish(cls, path: bytes, words: list[bytes], workers: int) -> Writer:
+  def _to_finish(cls, path: bytes, words: list[bytes], agreed: _parts.Options) -> Writer:
     writer = cls.__new__(cls)
-    writer._path, writer._words, writer._worker, writer._workers = path, words, 0, workers
-    writer._progress, writer._stores_8_bits = None, False
+    writer._path, writer._words, writer._worker, writer._workers = path, words, 0, max(agreed.workers, 1)
+    writer._alone, writer._classes, writer._progress, writer._stores_8_bits = not agreed.workers, agreed.classes, None, False
     writer._begin()
     return writer
 
-  def add(self, /, key: str | bytes, image: Any = None, label: str | int | None = None, *, encode: str | None = None,
+  def add(self, /, key: str | bytes, image: Any = None, label: Label = None, *, encode: str | None = None,
           quality: int | None = None, **fields: Any) -> None:
     """Adds a sample: its key, its image, its label (None: none), and further fields by their names.
 
     `label`: the name of its class, or a number up to 999999; not the one after the other. Classes are numbered in the order of their
-    names; if all are whole numbers up to 999999, these are the labels.
+    names; if all are whole numbers up to 999999, these are the labels. With `Writer(classes=[...])`: a name in there, or its number.
 
-    `image`: the bytes of an encoded image, or an array, with `encode` "jpeg" or "png": uint8 [h, w], [h, w, 1] or [h, w, 3]
-    (PNG also with 2 or 4 channels, and uint16). Fields: bytes as they are, text as UTF-8, dicts, lists and numbers as JSON,
+    `image`: the bytes of an encoded image, or an array or PIL.Image, with `encode` "jpeg" or "png": uint8 [h, w], [h, w, 1] or
+    [h, w, 3] (PNG also with 2 or 4 channels, and uint16). Fields: bytes as they are, text as UTF-8, dicts, lists and numbers as JSON,
     arrays as .npy (or as `Writer(fields={"mask": "png"})` says, or the field's name: `png`); None: the sample does not have it.
 
-    A sample that is refused changes nothing: ExistsError for a key that was added before, OptionError for what the format cannot
-    hold, and for `quality` beside an encoded image: no field has the name of an argument. An error of the system (SystemCallError,
-    NoMemoryError, DataLossError) ends the writer; what was safe before stays so.
+    A sample that is refused changes nothing: ExistsError for a key that was added before, OptionError for bytes that do not begin as
+    an image does (unless `max_skip` lets the end leave such samples out), for what the format cannot hold, and for `quality` beside
+    an encoded image: no field has the name of an argument. An error of the system (SystemCallError, NoMemoryError, DataLossError) ends
+    the writer; what was safe before stays so.
+
+    >>> import numpy
+    >>> with shardpack.Writer("added", classes=["dog", "cat"]) as writer:
+    ...   writer.add("a", shardpack.Dataset("shards")[0].image, "cat", txt="as it is")
+    ...   writer.add("b", numpy.zeros((8, 8, 3), numpy.uint8), 0, encode="png", txt="made of an array")
+    >>> shardpack.Dataset("added").labels
+    array([1, 0])
     """
     if self._owner != os.getpid():
       self._open_handle()
@@ -186,12 +211,33 @@ class Writer:
       self._seen.add(hashed)
       self._added += 1
 
-  def add_many(self, /, keys: Sequence[str | bytes], images: Sequence[Any], labels: Sequence[str | int | None] | None = None,
-               **fields: Sequence[Any]) -> None:
+  def add_sample(self, sample: Sample, /, key: str | bytes | None = None) -> None:
+    """Adds a Sample of a Dataset as it is: its image, the name of its class (or its label, if classes have no names), its further
+    fields and its key, or another `key`. Errors: as of add().
+
+    >>> cats = shardpack.Dataset("shards").where(label="cat")
+    >>> with shardpack.Writer("cats") as writer:
+    ...   for sample in cats:
+    ...     writer.add_sample(sample, key=f"my/{sample.key}")
+    >>> writer.result.samples
+    20
+    """
+    if not isinstance(getattr(sample, "fields", None), Mapping):
+      raise OptionError(f"sample must be a shardpack.Sample, not {type(sample).__name__}")
+    label = sample.class_name if sample.class_name is not None else sample.label if sample.label >= 0 else None
+    fields: dict[str, Any] = dict(sample.fields)
+    image = fields.pop(given.IMAGE, None)
+    key = sample.key if key is None else key
+    for name in fields.keys() & OF_ADD:
+      raise OptionError(f"sample {given.shown_key(key)} has a field '{name}', which is an argument of add() and cannot name a field here")
+    self.add(key, image, label, **fields)
+
+  def add_many(self, /, keys: Column, images: Column, labels: Column | None = None, **fields: Column) -> None:
     """Adds samples by columns of the same length, as add() does one after the other; encoded images without further fields go to the
     library as they are, without Python's work for each.
 
-    `labels`: None if the samples have none; an array of numbers will do. `fields`: further columns by their names.
+    A column is a list, an array, or anything else that can be iterated. `labels`: None if the samples have none. `fields`: further
+    columns by their names.
 
     Samples that are refused are left out, and the others added; the error, of the first, then names them all: ExistsError for a key
     that was added before, OptionError for what the format cannot hold. OptionError, and nothing is added, if the columns differ in length, or are
@@ -204,19 +250,20 @@ class Writer:
     """
     for name in fields.keys() & OF_ADD:
       raise OptionError(f"{name} is an argument of add() and cannot name a field here; the columns are keys, images and labels")
-    given.column(keys, "keys")
-    columns = {"images": images, **({} if labels is None else {"labels": labels}), **fields}
-    for name, column in columns.items():
-      given.column(column, name)
-      if len(column) != len(keys):
-        raise OptionError(f"{name} has {len(column)} entries, and keys {len(keys)}")
+    columns = {"keys": keys, "images": images, **({} if labels is None else {"labels": labels}), **fields}
+    found = {name: given.column(column, name) for name, column in columns.items()}
+    count = len(found["keys"])
+    for name, column in found.items():
+      if len(column) != count:
+        raise OptionError(f"{name} has {len(column)} entries, and keys {count}")
+    keys, images, kinds, further = found["keys"], found["images"], found.get("labels"), [found[name] for name in fields]
     self._open_handle()
     with self._lock:
-      names: Sequence[Any] = [None] * len(keys) if labels is None else labels.tolist() if hasattr(labels, "tolist") else labels
+      names: Sequence[Any] = [None] * count if kinds is None else kinds.tolist() if hasattr(kinds, "tolist") else kinds
       if not (fields or self._required or self._resumed) and self._add_rows(keys, images, names):
         return
       # A table's columns are in order when they are iterated; an index of theirs may be a label.
-      for key, image, label, *values in zip(keys, images, names, *fields.values()):
+      for key, image, label, *values in zip(keys, images, names, *further):
         try:
           self.add(key, image, label, **dict(zip(fields, values)))
         except (OptionError, ExistsError) as error:
@@ -227,6 +274,8 @@ class Writer:
     """Batches of them, or nothing if one of them needs to be looked at. The library judges each."""
     kinds = {*map(type, keys)}
     if kinds not in ({str}, {bytes}) or {*map(type, images)} != {bytes} or not {*map(type, labels)} <= {*_CACHED, type(None)}:
+      return False
+    if not self._takes_all and not all(begin.startswith(_IMAGES) for begin in {*map(_begin, images)}):
       return False
     try:
       texts = list(map(str.encode, keys)) if kinds == {str} else list(keys)
@@ -259,7 +308,12 @@ class Writer:
     self._settle()
     self._raise_refused()
 
-  def _label(self, label: str | int) -> bytes:
+  def _label(self, label: str | SupportsIndex) -> bytes:
+    if self._classes:
+      text = given.label_of(label, self._classes)
+      if type(label) in _CACHED:
+        self._labels[label] = text
+      return text
     text = given.label(label)
     number = given.is_number(label, text)
     if number is not None and (self._numbers is None or self._numbers[0] != number):
@@ -283,12 +337,13 @@ class Writer:
       raise OptionError(f"sample {given.shown(key)} lacks an image")
     encode = given.pixels_encoding(encode) or self._encode
     if quality is not None:
-      given.quality(quality)
+      quality = given.quality(quality)
       if isinstance(image, (bytes, bytearray, memoryview)):
         raise OptionError(f"quality is of arrays, and the image of sample {given.shown(key)} is encoded already; no field has that name")
-    if not isinstance(image, (bytes, bytearray, memoryview)) and type(image).__module__.partition(".")[0] != "numpy":
+    image = pixels_of(image, f"image of sample {given.shown(key)}")
+    if not isinstance(image, (bytes, bytearray, memoryview)) and not is_array(image):
       raise OptionError(f"image of sample {given.shown(key)} must be the bytes of an encoded image or an array, not "
-                        f"{type(image).__name__}{way_to_numpy(image)}")
+                        f"{type(image).__name__}{way_on(image, may_be_path=True)}")
     if self._stores_8_bits and str(getattr(image, "dtype", "uint8")).rpartition(".")[2] != "uint8":
       raise OptionError(f"image of sample {given.shown(key)} must be of uint8, as this format stores pixels, not of {image.dtype}")
     if encode is None and hasattr(image, "dtype"):
@@ -350,6 +405,8 @@ class Writer:
     self._seen.difference_update(map(hash, refused))
 
   def _add_alone(self, key: bytes, label: bytes, image: bytes, fields: dict[str, bytes]) -> None:
+    if not self._takes_all:
+      given.image(image, key)
     self._send()
     self._settle()
     add_one(self._open_handle(), key, label, image, fields)
@@ -366,6 +423,10 @@ class Writer:
       except NotFoundError:
         return False
       return True
+
+  def __bool__(self) -> bool:
+    """True, also before the first sample."""
+    return True
 
   def __len__(self) -> int:
     """The number of samples that this Writer has added."""
@@ -394,7 +455,14 @@ class Writer:
   def finish(self, progress: Shown = None) -> Report:
     """Packs, verifies and publishes what all workers wrote; the end of a `with` block does it for a Writer without others. Nothing
     can be added afterwards. StateError if another worker has not ended, or has never been. If it fails, or is interrupted, the
-    samples are kept: `shardpack.finish(path)`, or another Writer, goes on."""
+    samples are kept: `shardpack.finish(path)`, or another Writer, goes on.
+
+    >>> writer = shardpack.Writer("finished")
+    >>> writer.add("a", shardpack.Dataset("shards")[0].image)
+    >>> writer.finish().samples
+    1
+    """
+    checked(progress)
     self.flush()
     self._end()
     try:
@@ -419,7 +487,14 @@ class Writer:
 
   def close(self) -> None:
     """Ends the writer without publishing: it has added all its samples. They are made safe, and kept for `shardpack.finish(path)`,
-    or the next Writer."""
+    or the next Writer.
+
+    >>> writer = shardpack.Writer("closed")
+    >>> writer.add("a", shardpack.Dataset("shards")[0].image)
+    >>> writer.close()
+    >>> shardpack.finish("closed").samples
+    1
+    """
     if self._handle is not None:
       self.flush()
       self._end()
@@ -505,13 +580,19 @@ class Writer:
     return given.shown(_parts.folder(self._path))
 
   def _way_on(self) -> str:
-    return (f"Nothing was published. The samples are kept in {self._parts()}: a Writer of {given.shown(self._path)} goes on with "
-            "them, and `key in writer` says which are there. To start again without them, remove that folder")
+    number = "" if self._alone else f" with worker={self._worker}, workers={self._workers} and the same arguments"
+    return (f"Nothing was published. The samples are kept in {self._parts()}: a Writer of {given.shown(self._path)}{number} goes on "
+            "with them, and `key in writer` says which are there. To start again without them, remove that folder")
 
   def _with_way_on(self, error: PackError) -> PackError:
+    shown = given.shown(self._path)
     way_on = self._way_on()
+    if isinstance(error, PackUsageError):
+      # The Writers of other workers have the same flags, and another one would be refused.
+      keyword = (keywords_in(error.stderr, "convert") or ["..."])[0]
+      way_on = (f"Nothing was published. The samples are kept in {self._parts()}: shardpack.finish({shown!r}, {keyword}) packs them with "
+                "another value in the place of the Writer's. To start again without them, remove that folder")
     if "report" in (error.report or {}):  # which is written once the dataset is published
-      shown = given.shown(self._path)
       way_on = (f"{shown} is published; the samples are kept in {self._parts()} too: shardpack.finish({shown!r}) makes the page and removes them")
     error.args = (f"{error}\n{way_on}",)
     return error
@@ -535,19 +616,20 @@ def finish(out: Path, *, progress: Shown = None, workers: int | None = None, unf
   2
   """
   path = given.absolute(out, "out")
+  checked(progress)
   known = _parts.options(path)
   if known is None:
     raise NotFoundError(f"no Writer has written for {given.shown(path)}: there is no {given.shown(path)}.parts")
-  count = max(known[1], 1)
+  count = max(known.workers, 1)
   if workers is not None and whole(workers, "workers", 32, 1) != count:
     raise OptionError(f"workers must be {count}, as the Writers of {given.shown(path)} said, not {workers}")
   if unfinished not in ("refuse", "take"):
     raise OptionError(f"unfinished must be 'refuse' or 'take', not {unfinished!r}")
   _parts.check_ended(path, count, take_unfinished=unfinished == "take")  # before this one becomes worker 0
   more = _arguments.words("convert", flags, without=("out", "dry-run"))
-  words = [*known[0], *(word for word in more if word not in known[0])]
+  words = [*known.words, *(word for word in more if word not in known.words)]
   # pylint: disable=protected-access
-  writer = Writer._to_finish(path, words, count)
+  writer = Writer._to_finish(path, words, known)
   try:
     return writer._publish(progress)
   finally:
@@ -560,11 +642,13 @@ def _leave_all() -> None:
     writer._leave()  # pylint: disable=protected-access
 
 
-def _open(path: bytes, words: list[bytes], worker: int, workers: int) -> Handle:
+def _open(path: bytes, words: list[bytes], worker: int, workers: int, classes: list[bytes]) -> Handle:
   options = _c.writer_options(ctypes.sizeof(_c.writer_options))
   options.arguments = (ctypes.c_char_p * len(words))(*words)
   options.argument_count = len(words)
   options.worker, options.workers = worker, workers
+  options.classes = (ctypes.c_char_p * len(classes))(*classes)
+  options.class_count = len(classes)
   try:
     return made(library.writer_release, library.writer_open, path, ctypes.byref(options))
   except ExistsError as error:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from operator import index
-from typing import Any, Iterable, Mapping
+from typing import Any, Iterable, Mapping, Sequence
 
 from . import _arguments
 from ._arguments import Path
 from ._encode import ENCODINGS
-from ._errors import OptionError, UnsupportedError
+from ._errors import OptionError, UnsupportedError, nearest
 from ._text import decoded, encoded
 
 IMAGE = "image"
 _MOST_KEY_BYTES, _MOST_LABEL_BYTES = 4096, 255
 _MOST_LABEL = 999_999
 _MOST_SHOWN = 200
+# As SniffImageFormat in images/probe has them.
+_SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"BM")
 
 
 def absolute(path: Path, what: str) -> bytes:
@@ -40,9 +42,58 @@ def shown_key(value: object) -> str:
     return repr(value[:100] if isinstance(value, (str, bytes)) else value)[:_MOST_SHOWN]
 
 
-def column(value: object, name: str) -> None:
+def image(value: bytes, of_key: bytes) -> None:
+  """Not damaged beyond any doubt: that would be found only when all samples are there."""
+  if not value.startswith(_SIGNATURES) or (value.startswith(b"RIFF") and value[8:12] != b"WEBP"):
+    what = f"it begins with {value[:8]!r}" if value else "it has no bytes"
+    raise OptionError(f"image of sample {shown(of_key)} is none of JPEG, PNG, WebP, GIF, BMP and TIFF: {what}; an array of pixels can be "
+                      "given with encode=\"jpeg\" or \"png\"")
+
+
+def column(value: Any, name: str) -> Sequence[Any]:
   if isinstance(value, (str, bytes, bytearray)):
     raise OptionError(f"{name} must be a column, with an entry for each sample, not {type(value).__name__}")
+  if hasattr(value, "__len__"):
+    return value  # type: ignore[no-any-return]
+  try:
+    return list(value)
+  except TypeError:
+    raise OptionError(f"{name} must be a column, with an entry for each sample, not {type(value).__name__}") from None
+
+
+def classes(names: Iterable[str] | None) -> list[bytes]:
+  """Those that were given; none: numbered in the order of their names."""
+  if names is None:
+    return []
+  if isinstance(names, (str, bytes, os.PathLike)) or not isinstance(names, Iterable):
+    raise OptionError(f"classes must be a list of names, in the order of their labels, not {type(names).__name__}")
+  found = []
+  for name in names:
+    if not isinstance(name, (str, bytes)):
+      raise OptionError(f"classes must be a list of names, and {name!r} is none")
+    found.append(label(name))
+  if not found:
+    raise OptionError("classes must not be an empty list; None: they are numbered in the order of their names")
+  seen: set[bytes] = set()
+  for each in found:
+    if each in seen:
+      raise OptionError(f"classes has {decoded(each)!r} twice")
+    seen.add(each)
+  return found
+
+
+def label_of(value: object, names: Sequence[bytes]) -> bytes:
+  """A label among classes that were given: a name, or its number."""
+  text = label(value)
+  if isinstance(value, (str, bytes)):
+    if text in names:
+      return text
+    raise OptionError(f"label {decoded(text)!r} is not among the {len(names)} classes of the Writer"
+                      + nearest(decoded(text), map(decoded, names)))
+  number = int(text)
+  if number >= len(names):
+    raise OptionError(f"label {number} is not among the {len(names)} classes of the Writer: it has 0 to {len(names) - 1}")
+  return names[number]
 
 
 def label(value: object) -> bytes:
@@ -80,10 +131,10 @@ def order(value: str) -> None:
     raise OptionError(f"order must be 'key', not {value!r}")
 
 
-def quality(value: int) -> int:
-  if not isinstance(value, int) or not 1 <= value <= 100:
+def quality(value: Any) -> int:
+  if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= index(value) <= 100:
     raise OptionError(f"quality must be a number from 1 to 100, not {value!r}")
-  return value
+  return index(value)
 
 
 def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str, str], frozenset[str] | None]:

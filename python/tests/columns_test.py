@@ -44,6 +44,11 @@ class ColumnsTest(unittest.TestCase):
     table = shardpack.Dataset(WORK / "one").table()
     self.assertIs(table.get("label"), table["label"])
     self.assertEqual((table.get("lable"), table.get("lable", 3)), (None, 3))
+    with self.assertRaisesRegex(KeyError, "no column 'wdth', but id, key, .*did you mean 'width'"):
+      table["wdth"]  # pylint: disable=pointless-statement
+    # As pandas would have it.
+    with self.assertRaisesRegex(TypeError, r"table.to_pandas\(\)"):
+      numpy.asarray(table)
 
   def datasets(self):
     many = shardpack.Dataset(WORK / "many")

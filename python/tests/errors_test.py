@@ -14,7 +14,8 @@ ALSO = {
     "CancelledError": RuntimeError, "CursorError": ValueError, "DataLossError": OSError, "DeniedError": PermissionError,
     "DeviceError": RuntimeError, "ExistsError": FileExistsError, "InternalError": RuntimeError, "NoAnswerError": TimeoutError,
     "NoMemoryError": MemoryError, "NotADatasetError": FileNotFoundError, "NotFoundError": FileNotFoundError, "OptionError": ValueError,
-    "OutOfRangeError": IndexError, "PackError": RuntimeError, "StateError": ValueError, "SystemCallError": OSError,
+    "OutOfRangeError": IndexError, "PackError": RuntimeError, "PackExistsError": FileExistsError, "PackNotFoundError": FileNotFoundError,
+    "PackUsageError": ValueError, "StateError": ValueError, "SystemCallError": OSError,
     "UnsupportedError": ValueError,
 }
 
@@ -36,7 +37,7 @@ class ErrorsTest(unittest.TestCase):
       error.record, error.offset, error.id = 1, 2, 3
       if isinstance(error, OSError):
         error.errno = 5
-      if name == "PackError":
+      if isinstance(error, shardpack.PackError):
         error.exit_code, error.command, error.stderr, error.report = 4, ("pack", "build"), "said", {"a": 1}
       if name == "CursorError":
         error.differences = [("seed", 1, 2)]

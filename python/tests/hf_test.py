@@ -17,6 +17,7 @@ import datasets
 import example_shards
 import fsspec
 import numpy
+import pandas
 import PIL.Image
 import shardpack
 from shardpack.adapters import hf
@@ -143,6 +144,24 @@ class WriteTest(unittest.TestCase):
       for sample in self.dataset:
         other = again.get(sample.key)
         self.assertEqual((other.fields, other.class_name), (sample.fields, sample.class_name))
+
+  def test_classes_keep_their_numbers(self):
+    names = ["owl", "cat", "elk", "dog"]
+    rows = hf.to_dataset(self.dataset)
+    features = datasets.Features({**rows.features, "label": datasets.ClassLabel(names=names)})
+    rows = datasets.Dataset.from_list([{"key": str(n), "label": label, "image": rows[n]["image"]} for n, label in enumerate((3, 0, 1))],
+                                      features=features)
+    hf.write(rows, WORK / "with-classes", key="key")
+    again = shardpack.Dataset(WORK / "with-classes")
+    self.assertEqual((again.classes, again.labels.tolist()), (names, [3, 0, 1]))
+
+  def test_pandas(self):
+    table = self.dataset.table()
+    frame = table.to_pandas()
+    self.assertEqual((list(frame), frame["label"].tolist()), (list(table), self.dataset.labels.tolist()))
+    self.assertEqual(frame.groupby("class_name")["width"].max()["cat"], self.dataset.where(label="cat").widths.max())
+    with self.assertRaisesRegex(TypeError, r"table.to_pandas\(\)"):
+      pandas.DataFrame(table)
 
   def test_other_columns(self):
     features = datasets.Features({"picture": datasets.Image(), "kind": datasets.Value("string"), "boxes": datasets.List(datasets.Value("int64")),

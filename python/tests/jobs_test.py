@@ -4,6 +4,7 @@ import asyncio
 import fractions
 import os
 import pathlib
+import pickle
 import shutil
 import signal
 import subprocess
@@ -151,6 +152,62 @@ class JobsTest(unittest.TestCase):
     self.assertIsInstance(error, shardpack.PackError)
     with self.assertRaisesRegex(shardpack.PackError, "does not exist"):
       shardpack.validate("/nowhere")
+
+  def test_failures_are_what_python_has_for_them(self):
+    shardpack.pack(IMAGES, self.out)
+    for kinds, attributes, job in (
+        ((shardpack.PackNotFoundError, shardpack.NotFoundError, FileNotFoundError), ("NOT_FOUND", "/nowhere", 2), lambda: shardpack.pack("/nowhere", "o")),
+        ((shardpack.PackNotFoundError,), ("NOT_FOUND", "/nowhere --x", 2), lambda: shardpack.stats("/nowhere --x")),
+        ((shardpack.PackUsageError, shardpack.OptionError, ValueError, TypeError), ("INVALID", None, 2), lambda: shardpack.pack(IMAGES, "o", format="mds")),
+        ((shardpack.PackExistsError, shardpack.ExistsError, FileExistsError), ("EXISTS", self.out, 5), lambda: shardpack.pack(IMAGES, self.out, seed=3))):
+      with self.assertRaises(shardpack.PackError) as caught:
+        job()
+      error = caught.exception
+      for kind in (*kinds, RuntimeError):
+        self.assertIsInstance(error, kind)
+      self.assertEqual((error.code, error.path, error.exit_code), attributes)
+      again = pickle.loads(pickle.dumps(error))
+      self.assertEqual((type(again), str(again), vars(again)), (type(error), str(error), vars(error)))
+
+  def test_flags_of_messages_are_said_as_keywords(self):
+    with self.assertRaisesRegex(shardpack.PackUsageError, r"\nIn Python flags are keywords: max_skip=\.\.\.$"):
+      shardpack.pack(IMAGES, self.out, max_skip="200%")
+    for path in ("/nowhere --max", "/nowhere"):
+      with self.assertRaises(shardpack.PackError) as caught:
+        shardpack.pack(path, self.out)
+      self.assertNotIn("In Python", str(caught.exception))
+
+  def test_datasets_are_paths_of_jobs(self):
+    shardpack.pack(IMAGES, self.out, split={"train": 0.5, "val": 0.5}, split_by="random")
+    dataset = shardpack.Dataset(self.out)
+    self.assertEqual((shardpack.validate(dataset).samples, shardpack.stats(dataset).samples, shardpack.dups(dataset).exact), (300, 300, []))
+    self.assertEqual(shardpack.diff(dataset, self.out).same, 300)
+    self.assertEqual(shardpack.Job("validate", dataset).wait().samples, 300)
+    self.assertEqual(shardpack.convert(dataset, self.out + "-all", format="tfrecord").samples, 300)
+    with warnings.catch_warnings():
+      warnings.simplefilter("error")
+      for name, chosen in (("b", dataset.where(label="b")), ("val", dataset.split("val")), ("some", dataset.split("train")[10:30]), ("mask", dataset[dataset.labels != 1])):
+        report = shardpack.convert(chosen, f"{self.out}-{name}", format="tfrecord")
+        made = shardpack.Dataset(f"{self.out}-{name}")
+        self.assertEqual((report.samples, made.classes, {*made.keys}), (len(chosen), ["a", "b", "c"], {*chosen.keys}))
+        self.assertEqual([made.get(sample.key).image for sample in chosen], [sample.image for sample in chosen])
+    for pattern, job in (("selection of samples, .*shardpack.convert", lambda: shardpack.stats(dataset[:3])), ("another order", lambda: shardpack.convert(dataset[[2, 1]], "o")),
+                         ("without samples", lambda: shardpack.convert(dataset[:0], "o")), ("the join of", lambda: shardpack.convert(shardpack.Dataset([self.out, self.out + "-all"]), "o")),
+                         ("exclude_keys does not go with", lambda: shardpack.convert(dataset[:3], "o", exclude_keys="k"))):
+      with self.assertRaisesRegex(shardpack.OptionError, pattern):
+        job()
+
+  def test_selections_have_keys_of_any_bytes(self):
+    with shardpack.Writer(self.out, format="tfrecord") as writer:
+      for n, key in enumerate((b"#a", b"50%", b"\xff\x01", "é\x85".encode(), b"plain")):
+        writer.add(key, image(n))
+    dataset = shardpack.Dataset(self.out)
+    self.assertEqual(shardpack.convert(dataset[[dataset.find_key("plain")]], self.out + "-one", format="tfrecord").samples, 1)
+
+  def test_progress_is_shown_or_not(self):
+    with self.assertRaisesRegex(shardpack.OptionError, "progress must be True, False or a function"):
+      shardpack.pack(IMAGES, self.out, progress="yes")
+    self.assertFalse(os.path.exists(self.out))
 
   def test_keywords(self):
     for pattern, flags in (("pack build has no flag 'shard_sise'; did you mean 'shard_size'", {"shard_sise": 1}),

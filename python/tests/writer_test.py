@@ -1,6 +1,7 @@
 """Writers: what they pack is what was added, whatever the format, the number of processes and the kills."""
 
 import concurrent.futures
+import contextlib
 import errno
 import functools
 import io
@@ -347,6 +348,134 @@ class WriterTest(unittest.TestCase):
     self.assertRegex(str(warned[-1].message), "2 samples were left out")
     self.assertTrue(os.path.exists(self.out + ".parts"))
 
+  def test_flags_are_refused_before_the_first_sample(self):
+    for pattern, flags in (("format mds: expected one of webdataset", {"format": "mds"}), ("shard_size 5XB: expected a size", {"shard_size": "5XB"}),
+                           ("split train=0.8,val=0.5: the shares add up", {"split": "train=0.8,val=0.5"}), ("resize shortst:.*mean shortest", {"resize": "shortst"}),
+                           ("layout ustar: the layouts of tfrecord", {"format": "tfrecord", "layout": "ustar"}),
+                           ("interpolation is for images that are re-encoded", {"interpolation": "area"}),
+                           ("resize needs size", {"resize": "shortest"}), ("format mds", {"format": "mds", "worker": 1, "workers": 2}),
+                           ("progress must be True, False or a function", {"progress": "yes"})):
+      with self.subTest(flags), self.assertRaisesRegex(shardpack.OptionError, pattern):
+        shardpack.Writer(self.out, **flags)
+      self.assertFalse(os.path.exists(self.out + ".parts"))
+    with unittest.mock.patch.dict(os.environ, SHARDPACK_PACK="/nowhere"):  # as where only parts are written
+      shardpack.Writer(self.out, shard_size="7MB").close()
+
+  def test_a_finish_whose_flags_are_refused_says_how_to_go_on(self):
+    for workers in (None, 2):
+      out = f"{self.out}{workers}"
+      for worker in range(workers or 1):
+        with contextlib.suppress(ZeroDivisionError), shardpack.Writer(out, worker=worker, workers=workers) as writer:
+          writer.add(str(worker), image(worker))
+          writer.close()
+      with self.assertRaises(shardpack.PackUsageError) as caught:
+        shardpack.finish(out, format="mds")
+      self.assertRegex(str(caught.exception), rf"kept in .*: shardpack.finish\('{out}', format=...\) packs them with another value")
+      self.assertEqual(shardpack.finish(out, format="tfrecord").samples, workers or 1)
+
+  def test_classes_that_are_given_keep_their_numbers(self):
+    names = ["owl", "cat", "dog", "elk"]
+    for out, labels in (("train", ("cat", "dog", "owl")), ("val", ("dog", 0, numpy.int64(0)))):
+      with shardpack.Writer(WORK / out, classes=names) as writer:
+        for n, label in enumerate(labels):
+          writer.add(f"{out}/{n}", image(n), label)
+        for pattern, label in (("label 'dgo' is not among the 4 classes of the Writer; did you mean 'dog'", "dgo"), ("label 4 is not among .*0 to 3", 4),
+                               ("label must be a number of at least 0", -1)):
+          with self.assertRaisesRegex(shardpack.OptionError, pattern):
+            writer.add("x", image(9), label)
+        writer.add_many([f"{out}/many"], [image(8)], ["cat"])
+        writer.add(f"{out}/none", image(7))
+    both = shardpack.Dataset([WORK / "train", WORK / "val"])
+    self.assertEqual((both.classes, both.labels.tolist()), (names, [1, 2, 0, 1, -1, 2, 0, 0, 1, -1]))
+    for pattern, classes in (("must be a list of names, in the order of their labels, not str", "cat"), ("must not be an empty list", []),
+                             ("classes has 'a' twice", ["a", "b", "a"]), ("and 3 is none", [3])):
+      with self.assertRaisesRegex(shardpack.OptionError, pattern):
+        shardpack.Writer(self.out, classes=classes)
+
+  def test_workers_agree_on_classes(self):
+    for worker in range(2):
+      with shardpack.Writer(self.out, classes=["b", "a"], worker=worker, workers=2) as writer:
+        writer.add(str(worker), image(worker), "ab"[worker])
+    with self.assertRaisesRegex(shardpack.OptionError, "have other classes: 'b', 'a', not none"):
+      shardpack.Writer(self.out, worker=1, workers=2)
+    shardpack.finish(self.out)
+    self.assertEqual((shardpack.Dataset(self.out).classes, shardpack.Dataset(self.out).labels.tolist()), (["b", "a"], [1, 0]))
+
+  def test_samples_of_a_run_before_have_the_classes(self):
+    with contextlib.suppress(ZeroDivisionError), shardpack.Writer(self.out) as writer:
+      writer.add("a", image(0), "emu")
+      raise ZeroDivisionError
+    with self.assertRaisesRegex(shardpack.OptionError, "have the label emu, which is not among the 2 classes"):
+      shardpack.Writer(self.out, classes=["a", "b"])
+
+  def test_what_is_no_image_is_refused_at_once(self):
+    with shardpack.Writer(self.out) as writer:
+      writer.add("a", image(0), "cat")
+      for data, pattern in ((b"notanimage", "sample k is none of JPEG, PNG.*it begins with b'notanima'"), (b"", "sample k .*it has no bytes"),
+                            (b"RIFF\0\0\0\0WAVEfmt ", "sample k is none of")):
+        with self.assertRaisesRegex(shardpack.OptionError, pattern):
+          writer.add("k", data, "cat")
+      with self.assertRaisesRegex(shardpack.OptionError, "(?s)2 samples were refused, and left out:.*  d: .*no bytes.*  e: .*b'notanima'"):
+        writer.add_many(["b", "c", "d", "e"], [image(1), image(2), b"", b"notanimage"], ["cat"] * 4)
+      for n, kind in enumerate(("JPEG", "WEBP", "GIF", "BMP", "TIFF")):
+        writer.add(f"kind{n}", image(n, kind))
+      self.assertEqual(len(writer), 8)
+    self.assertEqual(writer.result.samples, 8)
+
+  def test_a_writer_without_samples_is_true(self):
+    with shardpack.Writer(self.out) as writer:
+      self.assertTrue(writer)
+      writer.add("a", image(0))
+
+  def test_images_at_hand(self):
+    class Own(numpy.ndarray):
+      pass
+    gray, colour = PIL.Image.fromarray(pixels(0)[:, :, 0]), PIL.Image.fromarray(pixels(0))
+    with shardpack.Writer(self.out, encode="png", fields={"mask": "png"}) as writer:
+      writer.add("own", pixels(0).view(Own), mask=gray)
+      writer.add("gray", gray, mask=None)
+      writer.add("colour", colour, mask=None)
+      writer.add("alpha", colour.convert("RGBA"), mask=None)
+      writer.add("jpeg", colour, encode="jpeg", quality=numpy.int64(90), mask=None)
+      for pattern, data, options in (("PIL.Image of mode P, .*convert", colour.convert("P"), {}), ("a JPEG must be made of", colour.convert("RGBA"), {"encode": "jpeg"}),
+                                     (r"not PosixPath; .*path.read_bytes\(\)", WORK / "a.jpg", {}), (r"not str; .*read_bytes\(\)", "a.jpg", {}),
+                                     ("quality must be a number from 1 to 100", colour, {"encode": "jpeg", "quality": numpy.int64(0)})):
+        with self.assertRaisesRegex(shardpack.OptionError, pattern):
+          writer.add("x", data, mask=None, **options)
+      with self.assertRaisesRegex(shardpack.OptionError, r"mask of sample x must be .*not PosixPath; .*read_bytes\(\)"):
+        writer.add("x", colour, mask=WORK / "a.png")
+    dataset = shardpack.Dataset(self.out)
+    for key in ("own", "colour"):
+      numpy.testing.assert_array_equal(dataset.get(key).decode(), pixels(0))
+    for data in (dataset.get("gray").image, dataset.get("own").fields["mask"]):
+      numpy.testing.assert_array_equal(PIL.Image.open(io.BytesIO(data)), pixels(0)[:, :, 0])
+    self.assertEqual(PIL.Image.open(io.BytesIO(dataset.get("alpha").image)).mode, "RGBA")
+    with shardpack.Writer(self.out + "-none") as writer:
+      with self.assertRaisesRegex(shardpack.OptionError, "encode=\"jpeg\" or \"png\" says"):
+        writer.add("x", colour)
+      writer.add("x", image(0))
+
+  def test_samples_of_datasets_are_copied(self):
+    of = samples(20)
+    write(self.out, of)
+    with shardpack.Writer(self.out + "-copy", format="tfrecord") as writer:
+      for sample in shardpack.Dataset(self.out):
+        writer.add_sample(sample)
+      writer.add_sample(shardpack.Dataset(self.out)[0], key="other")
+      with self.assertRaisesRegex(shardpack.OptionError, "sample must be a shardpack.Sample, not bytes"):
+        writer.add_sample(image(0))
+    copied = held(self.out + "-copy")
+    self.assertEqual(copied.pop("other"), held(self.out)[shardpack.Dataset(self.out)[0].key])
+    self.assertEqual(copied, expected(of))
+
+  def test_columns_may_be_anything_that_is_iterated(self):
+    with shardpack.Writer(self.out) as writer:
+      writer.add_many((str(n) for n in range(3)), (image(n) for n in range(3)), numpy.arange(3), txt=iter("abc"))
+      writer.add("x", image(9), numpy.int64(2))
+      with self.assertRaisesRegex(shardpack.OptionError, "images must be a column, .* not int"):
+        writer.add_many(["y"], 3)
+    self.assertEqual(shardpack.Dataset(self.out).labels.tolist(), [0, 1, 2, 2])
+
   def test_left_by_an_exception_it_keeps_the_samples_and_publishes_nothing(self):
     of = samples(30)
     whole = write(self.out + "-whole", of)
@@ -458,7 +587,7 @@ class WriterTest(unittest.TestCase):
         errors.append(error)  # with its frames
     self.assertEqual([str(error) for error in errors[3:]], ["worker 1 of 2 has not begun"] * 2)
     with self.assertRaisesRegex(shardpack.OptionError, "late|refused"):
-      with shardpack.Writer(self.out + "3") as late:
+      with shardpack.Writer(self.out + "3", max_skip="60%") as late:
         sound, webp = b"RIFF\0\0\0\0WAVEfmt ", image(1, "WEBP")
         late.add("a", sound, webp=b"x")
         late.add("b", webp, webp=b"x")

@@ -71,6 +71,15 @@ class WriterTest : public ::testing::Test {
   }
 
   std::string At(const std::string& name) const { return (folder_ / name).string(); }
+  std::vector<std::string> Classes(const std::string& name) const {
+    const Dataset data(At(name));
+    const auto classes = data.classes();
+    return {classes.begin(), classes.end()};
+  }
+  std::string FirstKey(const std::string& name) const {
+    const Dataset data(At(name));
+    return std::string(data.key(0));
+  }
   std::vector<Sample> Samples(size_t count) const {
     std::vector<Sample> samples;
     for (size_t n = 0; n < count; ++n) {

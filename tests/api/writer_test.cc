@@ -194,13 +194,43 @@ TEST_F(WriterTest, WholeNumbersAreLabels) {
   writer.add("a", "10", images_[0]);
   writer.add("b", "2", images_[1]);
   Finish(writer);
-  EXPECT_EQ(Dataset(At("out")).classes().size(), 11u);
-  EXPECT_EQ(Dataset(At("out")).classes()[10], "10");
+  EXPECT_EQ(Classes("out").size(), 11u);
+  EXPECT_EQ(Classes("out")[10], "10");
   Writer names(At("names"));
   names.add("a", "10", images_[0]);
   names.add("b", "02", images_[1]);
   Finish(names);
-  EXPECT_THAT(Dataset(At("names")).classes(), ElementsAre("02", "10"));
+  EXPECT_THAT(Classes("names"), ElementsAre("02", "10"));
+}
+
+TEST_F(WriterTest, GivenClassesKeepTheirNumbers) {
+  const WriterOptions given = {.classes = {"owl", "cat", "dog"}};
+  {
+    Writer writer(At("out"), given);
+    Add(writer, {"a", "dog", images_[0], ""});
+    Add(writer, {"b", "owl", images_[1], ""});
+    std::string message;
+    EXPECT_EQ(CodeOf([&] { Add(writer, {"c", "dgo", images_[2], ""}); }, &message), Code::kInvalid);
+    EXPECT_THAT(message, HasSubstr("the label dgo is not among the 3 classes"));
+    writer.flush();
+  }
+  std::string message;
+  EXPECT_EQ(CodeOf(
+                [&] {
+                  Writer(At("out"), {.classes = {"owl", "cat"}});
+                },
+                &message),
+            Code::kInvalid);
+  EXPECT_THAT(message, HasSubstr("have the label dog, which is not among the 2 classes"));
+  EXPECT_EQ(CodeOf([&] { Writer(At("new"), {.classes = {"owl", "owl"}}); }), Code::kInvalid);
+  EXPECT_EQ(CodeOf([&] { Writer(At("new"), {.classes = {"owl", ""}}); }), Code::kInvalid);
+
+  Writer writer(At("out"), given);
+  Finish(writer);
+  const Dataset data(At("out"));
+  EXPECT_THAT(data.classes(), ElementsAre("owl", "cat", "dog"));
+  const Batch batch = data.read({data.find_key("a"), data.find_key("b")});
+  EXPECT_THAT(batch.labels(), ElementsAre(2, 0));
 }
 
 TEST_F(WriterTest, EveryFormatRefusesWhatItCannotHold) {
@@ -260,7 +290,7 @@ TEST_F(WriterTest, WhatTheFormatCannotHoldIsRefusedWhenItIsAdded) {
   Writer number(At("number"), {.arguments = {"--key=index"}});
   EXPECT_EQ(add(number, "../x", "txt"), Code::kOk);
   Finish(number);
-  EXPECT_EQ(Dataset(At("number")).key(0), "000000000");
+  EXPECT_EQ(FirstKey("number"), "000000000");
 }
 
 TEST_F(WriterTest, ADatasetIsReplacedOnRequest) {
@@ -271,9 +301,9 @@ TEST_F(WriterTest, ADatasetIsReplacedOnRequest) {
   }
   Writer writer(At("out"), {.arguments = {"--overwrite"}});
   writer.add("new", {}, images_[1]);
-  EXPECT_EQ(Dataset(At("out")).key(0), "old");
+  EXPECT_EQ(FirstKey("out"), "old");
   Finish(writer);
-  EXPECT_EQ(Dataset(At("out")).key(0), "new");
+  EXPECT_EQ(FirstKey("out"), "new");
 }
 
 TEST_F(WriterTest, AWorkingFolderThatIsGoneIsAnErrorOfTheSystem) {

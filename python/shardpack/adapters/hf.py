@@ -195,9 +195,9 @@ def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label
 
   image, label, key: the columns that have them. A label is the name of a ClassLabel, or text, or a whole number; None or -1: the sample
   has none. label=None: no sample has one, and a column "label" is left out. key=None: the rows' numbers, with leading zeros. Every other
-  column is a field: text and bytes as they are, all else as JSON, None: the sample lacks it. Classes are numbered by pack, which sorts
-  their names, and so may have other numbers than there; labels that are whole numbers keep these. Images that are not encoded anywhere
-  (arrays) become PNG. flags: those of shardpack.Writer, such as format= and shard_size=.
+  column is a field: text and bytes as they are, all else as JSON, None: the sample lacks it. Those of a ClassLabel keep
+  their numbers, also classes that no row has; other names are numbered in their order, and labels that are whole numbers keep these.
+  Images that are not encoded anywhere (arrays) become PNG. flags: those of shardpack.Writer, such as format= and shard_size=.
 
   OptionError for a column that is not there, a row without a key, a label that is none, a column whose name no field can have (key,
   label, image, encode, quality: rename_column or remove_columns), and one that JSON cannot hold (times, decimals, lists of bytes; not a
@@ -231,6 +231,8 @@ def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label
   raw = hf_dataset.with_format("arrow")
   digits = max(6, len(str(len(hf_dataset))))
   given = set()
+  if isinstance(features.get(label), datasets.ClassLabel) and features[label].names:
+    flags.setdefault("classes", features[label].names)
   with shardpack.Writer(out, **flags) as writer:
     for first in range(0, len(hf_dataset), _AT_ONCE):
       rows = raw[first:first + _AT_ONCE].to_pylist()
