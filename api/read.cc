@@ -118,8 +118,8 @@ class SampleReader {
     return names;
   }
 
-  // An index bounds each field by its shard, not what many of them are together: fields may overlap,
-  // an id may come twice, and a sparse shard is of any size.
+  // An index bounds each field by its shard, not what many of them are together: fields may
+  // overlap, an id may come twice, and a sparse shard is of any size.
   absl::Status Plan(const std::vector<std::string>& fields) {
     if (!ids_.empty() && fields.size() > content_->bytes.max_size() / ids_.size()) return TooMuch();
     for (size_t f = 0; f < fields.size(); ++f) {
