@@ -42,6 +42,7 @@ struct OpenWriter {
   std::optional<TargetRule> rule;
   bool published = false;  // what was there, by a finish that was killed since
   bool finished = false;
+  std::weak_ptr<void> job;  // there until the job of the finish has ended
 
   ~OpenWriter() {
     // In a forked child the file and the lock are the parent's.
@@ -256,6 +257,10 @@ bool IsMadeOf(const std::string& dataset, const std::string& source) {
 
 absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
+  if (!open->job.expired()) {
+    return absl::FailedPreconditionError(
+        "the job of this writer's finish has not ended; another finish would change what it reads");
+  }
   RETURN_IF_ERROR(open->writer->Flush());
   RETURN_IF_ERROR(CheckPublished(*open));
   ASSIGN_OR_RETURN(std::vector<uint32_t> workers, Workers(open->parts));
@@ -266,15 +271,17 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());
   typed.push_back(absl::StrCat("--out=", open->out));
   typed.insert(typed.end(), {"--", open->parts});
+  const auto locks = std::make_shared<std::vector<HeldLock>>(std::move(others));
   ASSIGN_OR_RETURN(
       shardpack_job* const job,
       StartJob(std::move(typed), "",
                [folder = open->parts, out = open->out, made_of = IdentityText(manifest.Identity()),
                 own = open->writer, parts = std::move(parts), workers = std::move(workers),
-                locks = std::make_shared<std::vector<HeldLock>>(std::move(others))](int exit_code) {
+                locks](int exit_code) {
                  if (exit_code == 0 && IsMadeOf(out, made_of)) RemoveParts(folder, parts, workers);
                }));
   open->finished = true;
+  open->job = locks;
   return job;
 }
 
