@@ -1,5 +1,6 @@
 // Devices, and loaders whose batches are on one.
 #include <algorithm>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -179,20 +180,29 @@ absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_dev
       BatchesOnDevice{*plan.device, plan.options.fields, LayoutOf(options, plan.options)});
   ASSIGN_OR_RETURN(const Cursor start,
                    options.decode ? host->CursorOf(options.decode->augment) : host->cursor());
-  // Of two threads that come here, one gets the parts.
-  ASSIGN_OR_RETURN(HostLoaderParts taken, host->TakeParts());
-  RETURN_IF_ERROR((*state)->Take("a loader on a device"));
-  const auto parts = std::make_shared<HostLoaderParts>(std::move(taken));
-  auto loader = std::make_shared<LoaderOnDevice>(
-      [parts, options, target = plan.device](
+  // The new loader is there, with its thread, before anything is taken from this one: what the
+  // system refuses leaves this one as it is. Without parts the thread ends.
+  std::unique_ptr<shardpack_loader, decltype(&shardpack_loader_release)> made(
+      nullptr, shardpack_loader_release);
+  std::shared_ptr<LoaderOnDevice> loader;
+  std::promise<HostLoaderParts> parts;  // goes before the loader, whose thread waits for it
+  const auto coming = std::make_shared<std::future<HostLoaderParts>>(parts.get_future());
+  loader = std::make_shared<LoaderOnDevice>(
+      [coming, options, target = plan.device](
           const Interrupted& interrupted) -> absl::StatusOr<std::unique_ptr<DeviceSource>> {
-        ASSIGN_OR_RETURN(DeviceLoader loader, DeviceLoader::Open(std::move(parts->loader), options,
+        HostLoaderParts taken = coming->get();
+        ASSIGN_OR_RETURN(DeviceLoader loader, DeviceLoader::Open(std::move(taken.loader), options,
                                                                  *target, interrupted));
-        return SourceOf(std::move(loader), parts->memory);
+        return SourceOf(std::move(loader), taken.memory);
       },
       std::move(common), start);
-  loader->AddBadSamples(host->TakeBadSamples());
-  return NewLoader(std::move(loader));
+  made.reset(NewLoader(loader));
+  // Of two threads that come here, one gets the parts.
+  ASSIGN_OR_RETURN(HostLoaderParts taken, host->TakeParts());
+  RETURN_IF_ERROR((*state)->Take(kTakenOver));
+  loader->SetBadSamples(host->TakeBadSamples());
+  parts.set_value(std::move(taken));
+  return made.release();
 }
 
 absl::StatusOr<ResidentOptions> ResidentOptionsOf(const shardpack_resident_options& from) {

@@ -167,11 +167,14 @@ shardpack_code shardpack_loader_close(shardpack_loader* loader, int64_t wait_ms,
 
 void shardpack_loader_release(shardpack_loader* loader) {
   if (loader == nullptr) return;
-  const bool closed = [&] {
-    if (loader->references.load() != 1) return true;  // which Release finds
-    if (!(*loader->content)->InOwnProcess()) return false;
-    (*loader->content)->CloseAtLast();
-    return true;
-  }();
-  if (closed) shardpack::api::Release(loader);
+  if (loader->references.load() == 1) {  // else Release finds it
+    shardpack::api::LoaderState& state = **loader->content;
+    if (!state.InOwnProcess()) return;
+    // Without memory the threads are not waited for.
+    (void)Guarded(nullptr, [&] {
+      state.CloseAtLast();
+      return absl::OkStatus();
+    });
+  }
+  shardpack::api::Release(loader);
 }

@@ -43,16 +43,19 @@ struct OpenWriter {
   bool published = false;  // what was there, by a finish that was killed since
   bool finished = false;
   std::weak_ptr<void> job;  // there until the job of the finish has ended
+};
 
-  ~OpenWriter() {
-    // In a forked child the file and the lock are the parent's.
-    if (process != ::getpid()) new std::shared_ptr<PartWriter>(std::move(writer));
+// In a forked child the file and the lock are the parent's.
+struct EndInOwnProcess {
+  void operator()(OpenWriter* open) const {
+    if (open->process == ::getpid()) delete open;
   }
 };
+using OwnedWriter = std::unique_ptr<OpenWriter, EndInOwnProcess>;
 
 }  // namespace shardpack::api
 
-struct shardpack_writer : shardpack::api::Handle<std::unique_ptr<shardpack::api::OpenWriter>> {
+struct shardpack_writer : shardpack::api::Handle<shardpack::api::OwnedWriter> {
   using Handle::Handle;
 };
 
@@ -63,7 +66,7 @@ constexpr uint32_t kMostWorkers = 65536;
 constexpr char kOverwrite[] = "--overwrite";
 
 absl::StatusOr<OpenWriter*> UseWriter(const shardpack_writer* handle) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<OpenWriter>* const writer, ContentOf(handle, "writer"));
+  ASSIGN_OR_RETURN(const OwnedWriter* const writer, ContentOf(handle, "writer"));
   if ((*writer)->process == ::getpid()) return writer->get();
   return absl::FailedPreconditionError(
       "the writer belongs to the process before a fork; open one after, as another worker");
@@ -94,7 +97,7 @@ absl::StatusOr<shardpack_writer*> MakeWriter(const char* path,
                                              const shardpack_writer_options* given) {
   RETURN_IF_ERROR(NotNull(path, "path"));
   ASSIGN_OR_RETURN(const shardpack_writer_options options, Known(given, "writer options"));
-  auto open = std::make_unique<OpenWriter>();
+  OwnedWriter open(new OpenWriter);
   ASSIGN_OR_RETURN(open->arguments,
                    TextsOf(options.arguments, options.argument_count, "an argument"));
   open->workers = std::max(options.workers, 1u);
