@@ -150,7 +150,7 @@ PixelLayout LayoutOf(const DeviceOptions& options, const LoaderOptions& host) {
 absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_device* to,
                                            const shardpack_device_options* given) {
   ASSIGN_OR_RETURN(const shardpack_device_options known, Known(given, "device options"));
-  ASSIGN_OR_RETURN(const OpenedDevice* const device, ContentOf(to, "device"));
+  ASSIGN_OR_RETURN(const OpenedDevice* const device, UseDevice(to));
   ASSIGN_OR_RETURN(auto* const state, ContentOf(from, "loader"));
   ASSIGN_OR_RETURN(const std::shared_ptr<AnyLoader> used, (*state)->Use());
   const auto host = std::dynamic_pointer_cast<HostLoader>(used);
@@ -247,7 +247,7 @@ absl::StatusOr<shardpack_loader*> Resident(const shardpack_dataset* of,
   ASSIGN_OR_RETURN(const shardpack_resident_options known, Known(given, "resident options"));
   ASSIGN_OR_RETURN(const Dataset* const dataset, ContentOf(of, "dataset"));
   ASSIGN_OR_RETURN(const Order* const order, ContentOf(in_order, "order"));
-  ASSIGN_OR_RETURN(const OpenedDevice* const device, ContentOf(on, "device"));
+  ASSIGN_OR_RETURN(const OpenedDevice* const device, UseDevice(on));
   ASSIGN_OR_RETURN(const ResidentOptions options, ResidentOptionsOf(known));
   ASSIGN_OR_RETURN(const std::optional<Cursor> cursor, CursorOf(known.cursor));
   const Rank rank = {.rank = known.rank,
@@ -289,7 +289,7 @@ void shardpack_device_release(shardpack_device* device) { Release(device); }
 shardpack_code shardpack_device_info_of(const shardpack_device* device, shardpack_device_info* info,
                                         shardpack_error** error) {
   return Guarded(error, [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const OpenedDevice* const opened, ContentOf(device, "device"));
+    ASSIGN_OR_RETURN(const OpenedDevice* const opened, UseDevice(device));
     ASSIGN_OR_RETURN(const DeviceInfo* const facts, InfoOf(*opened->device));
     ASSIGN_OR_RETURN(const DeviceMemory memory, opened->device->Memory());
     const bool cuda = opened->device->kind() == DeviceKind::kCuda;

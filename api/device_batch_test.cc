@@ -152,6 +152,9 @@ TEST_F(DeviceTest, AForkedChildHasTheFactsOfABatchAlone) {
         (shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, nullptr) != SHARDPACK_STATE)
         << 1;
     failed |= (shardpack_batch_wait_on(batch, nullptr, nullptr) != SHARDPACK_STATE) << 2;
+    shardpack_device_info info = {};
+    info.size = sizeof info;
+    failed |= (shardpack_device_info_of(device_, &info, nullptr) != SHARDPACK_STATE) << 3;
     allocations_left = 0;
     shardpack_batch_release(batch);  // without the locks of the parent, and without memory
     shardpack_loader_release(loader);

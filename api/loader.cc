@@ -39,7 +39,7 @@ absl::StatusOr<shardpack_loader*> Open(const shardpack_dataset* dataset,
   ASSIGN_OR_RETURN(const std::optional<Cursor> cursor, shardpack::api::CursorOf(known.cursor));
   shardpack::Device* device = nullptr;
   if (known.device != nullptr) {
-    ASSIGN_OR_RETURN(const auto* const opened, ContentOf(known.device, "device"));
+    ASSIGN_OR_RETURN(const auto* const opened, shardpack::api::UseDevice(known.device));
     device = opened->device;
   }
   // For crops, and for decoding on a device.
