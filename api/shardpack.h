@@ -212,7 +212,8 @@ typedef struct shardpack_column {
 
 /* Opens the folder that `pack` made (it has a manifest.json), or a single shard of another program
  * as shardpack_dataset_open_shards does. Shards' indexes are read and verified when they are first
- * needed. DATA_LOSS if a shard is missing or has another size than packed. Whatever reads from it
+ * needed. DATA_LOSS if a shard is missing or has another size than packed, UNSUPPORTED if another
+ * version of pack has made the folder. Whatever reads from it
  * later fails with STATE if the folder was replaced, removed or renamed before its files were
  * opened. A relative path is that of the working folder of this call. */
 SHARDPACK_API shardpack_code shardpack_dataset_open(const char* path, shardpack_dataset** dataset,

@@ -207,6 +207,29 @@ TEST_F(ApiHostileTest, SamplesLargerThanMemoryAreRefused) {
   }
 }
 
+TEST_F(ApiHostileTest, ADatasetOfAnotherVersionIsNoDamage) {
+  Make();
+  const std::string path = folder_ + "/manifest.json";
+  std::string json = ReadTestFile(path);
+  const auto replace = [&json](const std::string& from, const std::string& to) {
+    json.replace(json.find(from), from.size(), to);
+  };
+  replace("\"schema\": 1", "\"schema\": 7");
+  replace("{", "{\n \"added\": {\"x\": null},");
+  const size_t self = json.find("\n \"self\": \"");
+  const size_t digits = self + std::string_view("\n \"self\": \"").size();
+  std::string body = json;
+  body.erase(self, digits + 32 + 2 - self);
+  json.replace(digits, 32, Xxh3_128(AsBytes(body)).ToHex());
+  WriteTestFile(path, json);
+  shardpack_dataset* dataset = nullptr;
+  EXPECT_EQ(shardpack_dataset_open(folder_.c_str(), &dataset, Error()), SHARDPACK_UNSUPPORTED);
+  EXPECT_THAT(Why(), HasSubstr(path + ": schema 7, expected 1; another version of pack"));
+  replace("\"x\": null", "\"y\": null");  // after it was written
+  WriteTestFile(path, json);
+  EXPECT_EQ(shardpack_dataset_open(folder_.c_str(), &dataset, Error()), SHARDPACK_DATA_LOSS);
+}
+
 TEST_F(ApiHostileTest, HandlesMayBeReleasedInAnyOrder) {
   Make();
   for (int order_of_release = 0; order_of_release < 24; ++order_of_release) {
