@@ -39,11 +39,11 @@ absl::StatusOr<std::shared_ptr<AnyLoader>> LoaderState::Use() const {
   return loader_;
 }
 
-absl::Status LoaderState::Take(const char* taker) {
+absl::Status LoaderState::Take(const char* why) {
   const std::lock_guard lock(mutex_);
   RETURN_IF_ERROR(CheckThere());
   loader_ = nullptr;
-  gone_ = std::string(taker) + " has taken this loader over";
+  gone_ = why;
   ended_->Set();  // nothing is left to wait for here
   return absl::OkStatus();
 }

@@ -125,8 +125,8 @@ class LoaderState {
   bool InOwnProcess() const { return ::getpid() == process_; }
   // FailedPrecondition in another process, and once it was closed or taken.
   absl::StatusOr<std::shared_ptr<AnyLoader>> Use() const;
-  // For a loader that takes this one over. `taker` is for messages: "a loader on a device".
-  absl::Status Take(const char* taker);
+  // For a loader that takes this one over. `why` is a literal: what this one then says.
+  absl::Status Take(const char* why);
   // Stops it; true once its threads have ended.
   bool Close(int64_t wait_ms);
   // The same for the end of the handle: waits two seconds, less what calls of Close have waited.
@@ -139,7 +139,7 @@ class LoaderState {
   mutable std::mutex mutex_;
   const std::shared_ptr<EndedFlag> ended_ = std::make_shared<EndedFlag>();
   std::shared_ptr<AnyLoader> loader_;  // ends in the background
-  std::string gone_;                   // why there is no loader
+  const char* gone_ = "";              // why there is no loader; a literal: no memory is needed
   std::atomic<int64_t> patience_ms_{2000};
 };
 

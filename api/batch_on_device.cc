@@ -1,6 +1,8 @@
 #include "api/batch_on_device.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,8 +39,8 @@ absl::Status CheckIsStream(Stream stream) {
 BatchOnDevice::BatchOnDevice(BatchInfo info, std::optional<DeviceBatch> batch,
                              std::shared_ptr<const BatchesOnDevice> common)
     : info_(std::move(info)),
-      batch_(std::move(batch)),
-      had_batch_(batch_.has_value()),
+      batch_(batch ? std::make_unique<DeviceBatch>(*std::move(batch)) : nullptr),
+      had_batch_(batch_ != nullptr),
       common_(std::move(common)) {
   for (const SampleStatus& status : info_.status)
     states_.push_back(static_cast<uint8_t>(status.state));
@@ -46,7 +48,7 @@ BatchOnDevice::BatchOnDevice(BatchInfo info, std::optional<DeviceBatch> batch,
 
 // The memory has a lock, which in a forked child nobody may ever release.
 BatchOnDevice::~BatchOnDevice() {
-  if (::getpid() != process_) (void)new std::optional<DeviceBatch>(std::move(batch_));
+  if (::getpid() != process_) (void)batch_.release();
 }
 
 void BatchOnDevice::View(shardpack_batch_view& view) const {
@@ -59,7 +61,8 @@ void BatchOnDevice::View(shardpack_batch_view& view) const {
   const bool host = common_->device.kind() == DeviceKind::kHost;
   view.device_kind = host ? SHARDPACK_HOST : SHARDPACK_CUDA;
   view.device_number = host ? -1 : common_->device.number();
-  if (!CheckThere().ok()) return;
+  const auto held = Hold();
+  if (!held.ok()) return;
   view.fields = static_cast<uint32_t>(std::min(batch_->fields(), common_->fields.size()));
   if (batch_->pixels() != nullptr) ViewPixels(*batch_->pixels(), view);
   if (batch_->labels() != nullptr)
@@ -77,25 +80,27 @@ void BatchOnDevice::ViewPixels(const DeviceTensor& pixels, shardpack_batch_view&
   view.layout = planes ? SHARDPACK_NCHW : SHARDPACK_NHWC;
 }
 
-absl::Status BatchOnDevice::CheckThere() const {
+absl::StatusOr<std::unique_lock<std::mutex>> BatchOnDevice::Hold() const {
   if (::getpid() != process_) {
     return absl::FailedPreconditionError(
         "the memory of the batch is on a device, which a forked process cannot use");
   }
-  if (batch_.has_value()) return absl::OkStatus();
+  std::unique_lock lock(mutex_);
+  if (batch_ != nullptr) return lock;
   return absl::FailedPreconditionError(
       had_batch_ ? "the memory of the batch has been given back already"
                  : "the batch was copied to the caller's memory and has none of its own");
 }
 
 absl::StatusOr<std::string_view> BatchOnDevice::Field(uint32_t n) const {
-  if (!batch_.has_value() || n >= batch_->fields() || n >= common_->fields.size())
+  const auto held = Hold();
+  if (!held.ok() || n >= batch_->fields() || n >= common_->fields.size())
     return absl::OutOfRangeError(absl::StrCat("no field ", n, " in this batch"));
   return common_->fields[n];
 }
 
 absl::Status BatchOnDevice::Spans(std::string_view field, std::span<shardpack_span> spans) const {
-  RETURN_IF_ERROR(CheckThere());
+  ASSIGN_OR_RETURN(const auto held, Hold());
   const auto at = std::ranges::find(common_->fields, field);
   const auto number = static_cast<size_t>(at - common_->fields.begin());
   if (at == common_->fields.end() || number >= batch_->fields()) {
@@ -114,7 +119,7 @@ absl::Status BatchOnDevice::Crops(std::span<shardpack_crop>) const {
 }
 
 absl::StatusOr<DeviceTensor> BatchOnDevice::Tensor(uint32_t what) const {
-  RETURN_IF_ERROR(CheckThere());
+  ASSIGN_OR_RETURN(const auto held, Hold());
   const DeviceTensor* const tensor = what == SHARDPACK_PIXELS
                                          ? batch_->pixels()
                                          : (what == SHARDPACK_LABELS ? batch_->labels() : nullptr);
@@ -127,22 +132,31 @@ absl::StatusOr<DeviceTensor> BatchOnDevice::Tensor(uint32_t what) const {
 }
 
 absl::Status BatchOnDevice::WaitOn(Stream stream) {
-  RETURN_IF_ERROR(CheckThere());
-  return stream == kHost ? batch_->Synchronize() : batch_->WaitOn(stream);
+  if (stream == kHost) return Synchronize(-1).status();
+  ASSIGN_OR_RETURN(const auto held, Hold());
+  return batch_->WaitOn(stream);
 }
 
+// Others use the batch meanwhile.
 absl::StatusOr<bool> BatchOnDevice::Synchronize(int64_t wait_ms) {
-  RETURN_IF_ERROR(CheckThere());
-  if (wait_ms >= 0) return batch_->SynchronizeWithin(EndedFlag::LimitedWait(wait_ms));
-  RETURN_IF_ERROR(batch_->Synchronize());
-  return true;
+  using std::chrono::microseconds;
+  const auto deadline = std::chrono::steady_clock::now() + EndedFlag::LimitedWait(wait_ms);
+  for (microseconds nap(10);; nap = std::min(nap * 2, microseconds(500))) {
+    {
+      ASSIGN_OR_RETURN(const auto held, Hold());
+      ASSIGN_OR_RETURN(const bool there, batch_->SynchronizeWithin(std::chrono::milliseconds(0)));
+      if (there) return true;
+    }
+    if (wait_ms >= 0 && std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(nap);
+  }
 }
 
 absl::Status BatchOnDevice::ReleaseOn(Stream stream) {
-  RETURN_IF_ERROR(CheckThere());
+  ASSIGN_OR_RETURN(const auto held, Hold());
   RETURN_IF_ERROR(CheckIsStream(stream));
   const absl::Status released = batch_->Release(stream);
-  if (released.ok()) batch_.reset();
+  if (released.ok()) batch_ = nullptr;
   return released;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,12 +54,14 @@ class BatchOnDevice final : public AnyBatch {
 
  private:
   void ViewPixels(const DeviceTensor& pixels, shardpack_batch_view& view) const;
-  absl::Status CheckThere() const;
+  // While it is held, the batch is there and is not given back.
+  absl::StatusOr<std::unique_lock<std::mutex>> Hold() const;
 
   const pid_t process_ = ::getpid();
   const BatchInfo info_;
   std::vector<uint8_t> states_;
-  std::optional<DeviceBatch> batch_;  // nullopt: none, or released
+  mutable std::mutex mutex_;            // of the batch; in a forked child nobody may release it
+  std::unique_ptr<DeviceBatch> batch_;  // nullptr: none, or released
   const bool had_batch_;
   const std::shared_ptr<const BatchesOnDevice> common_;
 };

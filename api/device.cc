@@ -1,5 +1,6 @@
 // Devices, and loaders whose batches are on one.
 #include <algorithm>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -149,7 +150,7 @@ PixelLayout LayoutOf(const DeviceOptions& options, const LoaderOptions& host) {
 absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_device* to,
                                            const shardpack_device_options* given) {
   ASSIGN_OR_RETURN(const shardpack_device_options known, Known(given, "device options"));
-  ASSIGN_OR_RETURN(const OpenedDevice* const device, ContentOf(to, "device"));
+  ASSIGN_OR_RETURN(const OpenedDevice* const device, UseDevice(to));
   ASSIGN_OR_RETURN(auto* const state, ContentOf(from, "loader"));
   ASSIGN_OR_RETURN(const std::shared_ptr<AnyLoader> used, (*state)->Use());
   const auto host = std::dynamic_pointer_cast<HostLoader>(used);
@@ -179,20 +180,29 @@ absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_dev
       BatchesOnDevice{*plan.device, plan.options.fields, LayoutOf(options, plan.options)});
   ASSIGN_OR_RETURN(const Cursor start,
                    options.decode ? host->CursorOf(options.decode->augment) : host->cursor());
-  // Of two threads that come here, one gets the parts.
-  ASSIGN_OR_RETURN(HostLoaderParts taken, host->TakeParts());
-  RETURN_IF_ERROR((*state)->Take("a loader on a device"));
-  const auto parts = std::make_shared<HostLoaderParts>(std::move(taken));
-  auto loader = std::make_shared<LoaderOnDevice>(
-      [parts, options, target = plan.device](
+  // The new loader is there, with its thread, before anything is taken from this one: what the
+  // system refuses leaves this one as it is. Without parts the thread ends.
+  std::unique_ptr<shardpack_loader, decltype(&shardpack_loader_release)> made(
+      nullptr, shardpack_loader_release);
+  std::shared_ptr<LoaderOnDevice> loader;
+  std::promise<HostLoaderParts> parts;  // goes before the loader, whose thread waits for it
+  const auto coming = std::make_shared<std::future<HostLoaderParts>>(parts.get_future());
+  loader = std::make_shared<LoaderOnDevice>(
+      [coming, options, target = plan.device](
           const Interrupted& interrupted) -> absl::StatusOr<std::unique_ptr<DeviceSource>> {
-        ASSIGN_OR_RETURN(DeviceLoader loader, DeviceLoader::Open(std::move(parts->loader), options,
+        HostLoaderParts taken = coming->get();
+        ASSIGN_OR_RETURN(DeviceLoader loader, DeviceLoader::Open(std::move(taken.loader), options,
                                                                  *target, interrupted));
-        return SourceOf(std::move(loader), parts->memory);
+        return SourceOf(std::move(loader), taken.memory);
       },
       std::move(common), start);
-  loader->AddBadSamples(host->TakeBadSamples());
-  return NewLoader(std::move(loader));
+  made.reset(NewLoader(loader));
+  // Of two threads that come here, one gets the parts.
+  ASSIGN_OR_RETURN(HostLoaderParts taken, host->TakeParts());
+  RETURN_IF_ERROR((*state)->Take(kTakenOver));
+  loader->SetBadSamples(host->TakeBadSamples());
+  parts.set_value(std::move(taken));
+  return made.release();
 }
 
 absl::StatusOr<ResidentOptions> ResidentOptionsOf(const shardpack_resident_options& from) {
@@ -237,7 +247,7 @@ absl::StatusOr<shardpack_loader*> Resident(const shardpack_dataset* of,
   ASSIGN_OR_RETURN(const shardpack_resident_options known, Known(given, "resident options"));
   ASSIGN_OR_RETURN(const Dataset* const dataset, ContentOf(of, "dataset"));
   ASSIGN_OR_RETURN(const Order* const order, ContentOf(in_order, "order"));
-  ASSIGN_OR_RETURN(const OpenedDevice* const device, ContentOf(on, "device"));
+  ASSIGN_OR_RETURN(const OpenedDevice* const device, UseDevice(on));
   ASSIGN_OR_RETURN(const ResidentOptions options, ResidentOptionsOf(known));
   ASSIGN_OR_RETURN(const std::optional<Cursor> cursor, CursorOf(known.cursor));
   const Rank rank = {.rank = known.rank,
@@ -279,7 +289,7 @@ void shardpack_device_release(shardpack_device* device) { Release(device); }
 shardpack_code shardpack_device_info_of(const shardpack_device* device, shardpack_device_info* info,
                                         shardpack_error** error) {
   return Guarded(error, [&]() -> absl::Status {
-    ASSIGN_OR_RETURN(const OpenedDevice* const opened, ContentOf(device, "device"));
+    ASSIGN_OR_RETURN(const OpenedDevice* const opened, UseDevice(device));
     ASSIGN_OR_RETURN(const DeviceInfo* const facts, InfoOf(*opened->device));
     ASSIGN_OR_RETURN(const DeviceMemory memory, opened->device->Memory());
     const bool cuda = opened->device->kind() == DeviceKind::kCuda;

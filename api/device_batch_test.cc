@@ -6,12 +6,34 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "api/device_test_fixture.h"
 #include "api/shardpack.h"
+#include "api/shardpack.hpp"
+#include "cuda/loading/dlpack_export.h"
+
+namespace {
+
+// How many allocations of this thread succeed before one fails; -1: all do.
+thread_local int64_t allocations_left = -1;
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  if (allocations_left < 0 || allocations_left-- > 0) {
+    if (void* const made = std::malloc(bytes == 0 ? 1 : bytes); made != nullptr) return made;
+  }
+  throw std::bad_alloc();
+}
+void operator delete(void* made) noexcept { std::free(made); }
+void operator delete(void* made, size_t) noexcept { std::free(made); }
 
 namespace shardpack {
 namespace {
@@ -115,6 +137,10 @@ TEST_F(DeviceTest, AForkedChildHasTheFactsOfABatchAlone) {
   shardpack_loader* const loader = OpenOnDevice();
   shardpack_batch* batch = nullptr;
   ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  shardpack_loader* const host = OpenHost(device_);
+  shardpack_batch* in_host_memory = nullptr;
+  ASSERT_EQ(shardpack_loader_next(host, -1, &in_host_memory, said_.into()), SHARDPACK_OK)
+      << said_.text();
   const pid_t child = ::fork();
   if (child == 0) {
     shardpack_batch_view view = {};
@@ -126,7 +152,14 @@ TEST_F(DeviceTest, AForkedChildHasTheFactsOfABatchAlone) {
         (shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, nullptr) != SHARDPACK_STATE)
         << 1;
     failed |= (shardpack_batch_wait_on(batch, nullptr, nullptr) != SHARDPACK_STATE) << 2;
-    shardpack_batch_release(batch);  // without the locks of the parent
+    shardpack_device_info info = {};
+    info.size = sizeof info;
+    failed |= (shardpack_device_info_of(device_, &info, nullptr) != SHARDPACK_STATE) << 3;
+    allocations_left = 0;
+    shardpack_batch_release(batch);  // without the locks of the parent, and without memory
+    shardpack_loader_release(loader);
+    shardpack_batch_release(in_host_memory);
+    shardpack_loader_release(host);
     ::_exit(failed);
   }
   int status = -1;
@@ -134,6 +167,39 @@ TEST_F(DeviceTest, AForkedChildHasTheFactsOfABatchAlone) {
   EXPECT_EQ(status, 0);
   shardpack_batch_release(batch);
   shardpack_loader_release(loader);
+  shardpack_batch_release(in_host_memory);
+  shardpack_loader_release(host);
+}
+
+TEST_F(DeviceTest, ALoaderThatCannotBeTakenOverStaysAsItIs) {
+  for (int64_t fails = 0;; ++fails) {
+    shardpack_loader *const host = OpenHost(device_), *loader = nullptr;
+    allocations_left = fails;
+    const shardpack_code code =
+        shardpack_loader_to_device(host, device_, nullptr, &loader, nullptr);
+    const bool failed = std::exchange(allocations_left, -1) < 0;
+    // Some are only tried.
+    EXPECT_TRUE(code == SHARDPACK_OK || (failed && code == SHARDPACK_NO_MEMORY)) << code;
+    shardpack_batch* batch = nullptr;
+    EXPECT_EQ(shardpack_loader_next(loader == nullptr ? host : loader, -1, &batch, said_.into()),
+              SHARDPACK_OK)
+        << fails << ": " << said_.text();
+    shardpack_batch_release(batch);
+    shardpack_loader_release(loader);
+    shardpack_loader_release(host);
+    if (!failed) break;
+    ASSERT_LT(fails, 1000);
+  }
+}
+
+TEST_F(DeviceTest, AReleaseWithoutMemoryIsNoException) {
+  shardpack_loader* const loader = OpenHost(device_);
+  shardpack_batch* batch = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK) << said_.text();
+  shardpack_batch_release(batch);
+  allocations_left = 0;
+  shardpack_loader_release(loader);
+  allocations_left = -1;
 }
 
 TEST_F(DeviceTest, ATargetOfTheWrongSizeGetsTheBatchLater) {
@@ -231,6 +297,59 @@ TEST_F(DeviceTest, AReleasedBatchKeepsItsFactsAlone) {
   EXPECT_EQ(view.slots, kBatch);
   EXPECT_EQ(view.pixels, nullptr);
   shardpack_batch_release(batch);
+  shardpack_loader_release(loader);
+}
+
+TEST_F(DeviceTest, AllCopiesOfABatchKnowThatItWasReleased) {
+  shardpack_loader* const loader = OpenOnDevice();
+  shardpack_batch* taken = nullptr;
+  ASSERT_EQ(shardpack_loader_next(loader, -1, &taken, said_.into()), SHARDPACK_OK) << said_.text();
+  const shardpack_api::Batch batch(taken);
+  EXPECT_EQ(batch.pixels().size(), kPixelBytes);
+  EXPECT_NE(batch.view().device_labels, nullptr);
+  shardpack_api::Batch other = batch;
+  other.wait_on(stream_);
+  other.release_on(stream_);
+  EXPECT_TRUE(batch.pixels().empty());
+  EXPECT_EQ(batch.pixels().data(), nullptr);
+  EXPECT_EQ(batch.view().pixels, nullptr);
+  EXPECT_EQ(batch.view().device_labels, nullptr);
+  EXPECT_EQ(batch.ids().size(), kBatch);
+  EXPECT_EQ(batch.view().ids, batch.ids().data());
+  shardpack_loader_release(loader);
+}
+
+// What the thread sanitizer looks at.
+TEST_F(DeviceTest, ABatchIsLookedAtWhileItIsReleased) {
+  shardpack_loader* const loader = OpenOnDevice();
+  for (uint64_t n = 0; n < kSteps; ++n) {
+    shardpack_batch* batch = nullptr;
+    ASSERT_EQ(shardpack_loader_next(loader, -1, &batch, said_.into()), SHARDPACK_OK)
+        << said_.text();
+    ASSERT_EQ(shardpack_batch_wait_on(batch, stream_, said_.into()), SHARDPACK_OK);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 2; ++t) {
+      threads.emplace_back([batch] {
+        for (shardpack_code code = SHARDPACK_OK; code == SHARDPACK_OK;) {
+          shardpack_batch_view view = {};
+          view.size = sizeof view;
+          EXPECT_EQ(shardpack_batch_view_of(batch, &view, nullptr), SHARDPACK_OK);
+          EXPECT_EQ(view.pixel_bytes, view.pixels == nullptr ? 0 : kPixelBytes);
+          shardpack_span spans[kBatch];
+          (void)shardpack_batch_spans(batch, "image", spans, kBatch, nullptr);
+          void* managed = nullptr;
+          code = shardpack_batch_dlpack(batch, SHARDPACK_PIXELS, 1, &managed, nullptr);
+          if (code != SHARDPACK_OK) continue;
+          auto* const tensor = static_cast<DlpackManagedTensorVersioned*>(managed);
+          tensor->deleter(tensor);
+        }
+      });
+    }
+    EXPECT_EQ(shardpack_batch_synchronize(batch, -1, said_.into()), SHARDPACK_OK);
+    EXPECT_EQ(shardpack_batch_release_on(batch, stream_, said_.into()), SHARDPACK_OK);
+    for (std::thread& thread : threads) thread.join();
+    shardpack_batch_release(batch);
+  }
   shardpack_loader_release(loader);
 }
 

@@ -13,6 +13,9 @@
 #ifndef SHARDPACK_API_HANDLES_H_
 #define SHARDPACK_API_HANDLES_H_
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -93,12 +96,26 @@ struct shardpack_order : shardpack::api::Handle<shardpack::Order> {
 };
 struct shardpack_device : shardpack::api::Handle<shardpack::OpenedDevice> {
   using Handle::Handle;
+  const pid_t process = ::getpid();
 };
 struct shardpack_batch : shardpack::api::Handle<std::shared_ptr<shardpack::api::AnyBatch>> {
   using Handle::Handle;
 };
 
 namespace shardpack::api {
+
+// FailedPrecondition after a fork: its locks and threads are those of the parent.
+inline absl::StatusOr<const OpenedDevice*> UseDevice(const shardpack_device* handle) {
+  auto content = ContentOf(handle, "device");
+  if (!content.ok()) return std::move(content).status();
+  if (handle->process != ::getpid()) {
+    return absl::FailedPreconditionError(
+        "the device was opened before this process was forked: open it after the fork, before "
+        "which "
+        "nobody may have used CUDA, or start the process by spawn");
+  }
+  return *content;
+}
 
 // Keeps the batch while its parts are looked at.
 inline absl::StatusOr<std::shared_ptr<AnyBatch>> Use(const shardpack_batch* handle) {

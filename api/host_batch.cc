@@ -32,7 +32,7 @@ class InHostMemory final : public AnyBatch {
  public:
   InHostMemory(HostBatch batch, std::shared_ptr<const void> keeps,
                const std::optional<CropRule>& rule)
-      : keeps_(std::move(keeps)),
+      : keeps_(std::make_unique<const std::shared_ptr<const void>>(std::move(keeps))),
         batch_(std::make_unique<HostBatch>(std::move(batch))),
         rule_(rule) {
     states_.reserve(batch_->size());
@@ -43,7 +43,7 @@ class InHostMemory final : public AnyBatch {
   ~InHostMemory() override {
     if (::getpid() == process_) return;
     (void)batch_.release();
-    (void)new std::shared_ptr<const void>(std::move(keeps_));
+    (void)keeps_.release();
   }
 
   void View(shardpack_batch_view& view) const override;
@@ -69,7 +69,7 @@ class InHostMemory final : public AnyBatch {
 
  private:
   const pid_t process_ = ::getpid();
-  std::shared_ptr<const void> keeps_;
+  std::unique_ptr<const std::shared_ptr<const void>> keeps_;
   std::unique_ptr<HostBatch> batch_;
   const std::optional<CropRule> rule_;
   std::vector<uint8_t> states_;

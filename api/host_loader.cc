@@ -54,7 +54,7 @@ HostLoader::Borrowed::~Borrowed() {
 
 absl::Status HostLoader::Borrowed::status() const {
   if (parts_ != nullptr) return absl::OkStatus();
-  return absl::FailedPreconditionError("a loader on a device has taken this loader over");
+  return absl::FailedPreconditionError(kTakenOver);
 }
 
 absl::Status HostLoader::OpenParts(const std::optional<Cursor>& cursor, bool seek,
@@ -167,8 +167,7 @@ void HostLoader::Stop() {
 
 absl::StatusOr<HostLoaderParts> HostLoader::TakeParts() {
   std::unique_lock lock(mutex_);
-  if (parts_ == nullptr)
-    return absl::FailedPreconditionError("a loader on a device has taken this loader over");
+  if (parts_ == nullptr) return absl::FailedPreconditionError(kTakenOver);
   if (borrowed_for_next_ > 0)
     return absl::FailedPreconditionError("another thread waits for a batch of this loader");
   const std::shared_ptr<HostLoaderParts> parts = std::exchange(parts_, nullptr);

@@ -31,6 +31,8 @@
 
 namespace shardpack::api {
 
+inline constexpr char kTakenOver[] = "a loader on a device has taken this loader over";
+
 // Everything that is needed to open the loader, again and again.
 struct HostLoaderPlan {
   Dataset dataset;

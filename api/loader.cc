@@ -39,7 +39,7 @@ absl::StatusOr<shardpack_loader*> Open(const shardpack_dataset* dataset,
   ASSIGN_OR_RETURN(const std::optional<Cursor> cursor, shardpack::api::CursorOf(known.cursor));
   shardpack::Device* device = nullptr;
   if (known.device != nullptr) {
-    ASSIGN_OR_RETURN(const auto* const opened, ContentOf(known.device, "device"));
+    ASSIGN_OR_RETURN(const auto* const opened, shardpack::api::UseDevice(known.device));
     device = opened->device;
   }
   // For crops, and for decoding on a device.
@@ -167,11 +167,14 @@ shardpack_code shardpack_loader_close(shardpack_loader* loader, int64_t wait_ms,
 
 void shardpack_loader_release(shardpack_loader* loader) {
   if (loader == nullptr) return;
-  const bool closed = [&] {
-    if (loader->references.load() != 1) return true;  // which Release finds
-    if (!(*loader->content)->InOwnProcess()) return false;
-    (*loader->content)->CloseAtLast();
-    return true;
-  }();
-  if (closed) shardpack::api::Release(loader);
+  if (loader->references.load() == 1) {  // else Release finds it
+    shardpack::api::LoaderState& state = **loader->content;
+    if (!state.InOwnProcess()) return;
+    // Without memory the threads are not waited for.
+    (void)Guarded(nullptr, [&] {
+      state.CloseAtLast();
+      return absl::OkStatus();
+    });
+  }
+  shardpack::api::Release(loader);
 }

@@ -328,9 +328,9 @@ std::vector<BadSample> LoaderOnDevice::TakeBadSamples() {
   return taken;
 }
 
-void LoaderOnDevice::AddBadSamples(std::vector<BadSample> before) {
+void LoaderOnDevice::SetBadSamples(std::vector<BadSample> before) {
   const std::lock_guard lock(mutex_);
-  for (BadSample& bad : before) bad_samples_.push_back(std::move(bad));
+  bad_samples_ = std::move(before);
 }
 
 void LoaderOnDevice::Stop() {

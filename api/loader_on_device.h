@@ -77,7 +77,7 @@ class LoaderOnDevice final : public AnyLoader {
   void Stop() override;
 
   // For the next TakeBadSamples: those of a loader that this one has taken over.
-  void AddBadSamples(std::vector<BadSample> before);
+  void SetBadSamples(std::vector<BadSample> before);
 
  private:
   // nullopt: not there in time.

@@ -1,4 +1,6 @@
 // shardpack_dataset_read: samples as a batch, read on the calling thread.
+#include <stdint.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -35,6 +37,12 @@ struct Read {
 };
 
 constexpr size_t kMostSlots = size_t{1} << 31;
+constexpr size_t kMostBytes = PTRDIFF_MAX;
+
+absl::Status TooMuch() {
+  return absl::ResourceExhaustedError(
+      "these fields of these samples are together larger than memory can be; read fewer at once");
+}
 
 class SampleReader {
  public:
@@ -110,16 +118,19 @@ class SampleReader {
     return names;
   }
 
+  // An index bounds each field by its shard, not what many of them are together: fields may
+  // overlap, an id may come twice, and a sparse shard is of any size.
   absl::Status Plan(const std::vector<std::string>& fields) {
+    if (!ids_.empty() && fields.size() > content_->bytes.max_size() / ids_.size()) return TooMuch();
     for (size_t f = 0; f < fields.size(); ++f) {
       for (size_t slot = 0; slot < ids_.size(); ++slot) {
         const std::optional<size_t> column = indexes_[slot]->FindField(fields[f]);
         const uint64_t record = locations_[slot].record;
         if (!column || !indexes_[slot]->has_field(record, *column)) continue;
         const Extent extent = indexes_[slot]->field(record, *column);
+        if (extent.length > kMostBytes - kAlignment - total_) return TooMuch();
         reads_.push_back({locations_[slot], *column, extent.offset, extent.length, total_,
                           f * ids_.size() + slot});
-        // Lengths are checked against the shards' sizes, so this does not overflow.
         total_ += Aligned(extent.length);
       }
     }

@@ -47,16 +47,23 @@
  * Waiting: functions with `wait_ms` wait at most for so many milliseconds (-1: without limit, 0:
  * not at all; less is SHARDPACK_INVALID) and then return SHARDPACK_WAIT; nothing is lost, call
  * again. Loops of short waits let a program react to signals and cancellation. Functions without it
- * do not wait for other threads, but those that read files take as long as the files do.
+ * do not wait for other threads, but those that read or write files take as long as the files do;
+ * except shardpack_job_release (12 seconds at most), shardpack_loader_release (2 seconds),
+ * shardpack_loader_to_device (for calls of other threads on the loader), shardpack_batch_wait_on
+ * with the stream -1 (without limit), and shardpack_job_start and shardpack_writer_finish (10
+ * seconds for each program that is asked for its version).
  *
- * Threads: datasets, orders, batches and errors may be used by any number of threads at once;
- * handles must not be released while another thread still uses that reference. One thread at a time
- * may call shardpack_loader_next and _seek on a loader; other exceptions are noted below.
+ * Threads: datasets, orders, batches, devices and errors may be used by any number of threads at
+ * once; handles must not be released while another thread still uses that reference. One thread at
+ * a time may call shardpack_loader_next, _next_into and _seek on a loader, shardpack_job_poll on a
+ * job, and any of the functions of a writer on that writer, shardpack_writer_flush, _has and
+ * _finish among them; other exceptions are noted below.
  *
  * Fork: datasets, orders and batches in host memory work in parent and child. A loader works only
  * in the process that opened it; in a child its functions return SHARDPACK_STATE and its release
- * does nothing. Of a batch on a device, or in the page-locked memory of a loader with a device, the
- * child has ids, labels and states.
+ * does nothing. So it is with jobs and writers, which are the parent's (the exit code of a job is
+ * -1), and with a device that was opened before. Of a batch on a device, or in the page-locked
+ * memory of a loader with a device, the child has ids, labels and states.
  *
  * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards),
  * locale, environment, umask or working folder, prints nothing, starts nothing when it is loaded
@@ -205,7 +212,8 @@ typedef struct shardpack_column {
 
 /* Opens the folder that `pack` made (it has a manifest.json), or a single shard of another program
  * as shardpack_dataset_open_shards does. Shards' indexes are read and verified when they are first
- * needed. DATA_LOSS if a shard is missing or has another size than packed. Whatever reads from it
+ * needed. DATA_LOSS if a shard is missing or has another size than packed, UNSUPPORTED if another
+ * version of pack has made the folder. Whatever reads from it
  * later fails with STATE if the folder was replaced, removed or renamed before its files were
  * opened. A relative path is that of the working folder of this call. */
 SHARDPACK_API shardpack_code shardpack_dataset_open(const char* path, shardpack_dataset** dataset,
@@ -221,7 +229,7 @@ SHARDPACK_API shardpack_code shardpack_dataset_open_shards(const char* const* pa
 SHARDPACK_API shardpack_code shardpack_dataset_join(const shardpack_dataset* const* parts,
                                                     size_t count, shardpack_dataset** dataset,
                                                     shardpack_error** error);
-/* The samples of one split, numbered from 0. */
+/* The samples of one split, numbered from 0. NOT_FOUND if there is no such split. */
 SHARDPACK_API shardpack_code shardpack_dataset_split(const shardpack_dataset* dataset,
                                                      const char* name, shardpack_dataset** split,
                                                      shardpack_error** error);
@@ -268,7 +276,8 @@ SHARDPACK_API shardpack_code shardpack_dataset_locate(const shardpack_dataset* d
 /* The key of a sample. Valid as long as the dataset. */
 SHARDPACK_API shardpack_code shardpack_dataset_key(const shardpack_dataset* dataset, uint64_t id,
                                                    shardpack_text* key, shardpack_error** error);
-/* The id of the sample with this key, of `key_bytes` bytes. Compares with all keys. */
+/* The id of the sample with this key, of `key_bytes` bytes. Compares with all keys. NOT_FOUND if no
+ * sample has it; otherwise errors of reading an index, as DATA_LOSS. */
 SHARDPACK_API shardpack_code shardpack_dataset_find_key(const shardpack_dataset* dataset,
                                                         const char* key, size_t key_bytes,
                                                         uint64_t* id, shardpack_error** error);
@@ -335,7 +344,8 @@ typedef struct shardpack_order_options {
   size_t mixture_count;
 } shardpack_order_options;
 
-/* `samples`: of the dataset, shardpack_dataset_info.samples. */
+/* `samples`: of the dataset, shardpack_dataset_info.samples. INVALID for options that do not fit
+ * them or each other, as an id of the subset beyond them or an epoch without a step. */
 SHARDPACK_API shardpack_code shardpack_order_make(uint64_t samples,
                                                   const shardpack_order_options* options,
                                                   shardpack_order** order, shardpack_error** error);
@@ -907,18 +917,25 @@ SHARDPACK_API shardpack_code shardpack_batch_wait_on(shardpack_batch* batch, voi
 SHARDPACK_API shardpack_code shardpack_batch_synchronize(shardpack_batch* batch, int64_t wait_ms,
                                                          shardpack_error** error);
 /* Gives the memory of the batch back now, used until what runs on the stream by now is done, though
- * references remain; only their release is left to do then. */
+ * references remain; ids, labels in host memory and states stay. Any thread, also while others use
+ * the batch: from then on shardpack_batch_view_of has no pixels, device_labels and fields, and what
+ * needs the memory is STATE. Pointers and DLPack exports that were taken before point to memory of
+ * the loader, which fills it again: only what is enqueued on the stream by now may use them, and of
+ * an export only its deleter is left to call. STATE the second time; UNSUPPORTED for a batch in
+ * host memory. */
 SHARDPACK_API shardpack_code shardpack_batch_release_on(shardpack_batch* batch, void* stream,
                                                         shardpack_error** error);
 
 /* ---------------------------------------------------------------------------------------- jobs */
 
 /* The command `pack`, as a child process: what changes or verifies whole datasets. Found through
- * $SHARDPACK_PACK, beside the library (in bin or ../bin), or in $PATH; NOT_FOUND with these places
- * if it is not there, UNSUPPORTED if it has another version than the library. It has a process
- * group of its own: Ctrl-C in this process's terminal does not reach it, and it does not end with
- * this process. Where the process waits for all its children, as by wait(), the exit code of a job
- * may be lost to that. */
+ * $SHARDPACK_PACK, beside the library (in bin or ../bin, or the bin beside the lib folder that it
+ * is in, at most four folders up), or in $PATH; NOT_FOUND with these places if it is not there,
+ * UNSUPPORTED if it has another version than the library. It has a process group of its own: Ctrl-C
+ * in this process's terminal does not reach it, and it does not end with this process. Where the
+ * process waits for all its children, as by wait(), or ignores them (SIGCHLD is SIG_IGN), the exit
+ * code of a job may be lost to that: then it is that of the error or of the report of a build or
+ * conversion, else -1. */
 typedef struct shardpack_job shardpack_job;
 
 typedef struct shardpack_job_options {
@@ -1027,13 +1044,17 @@ SHARDPACK_API shardpack_code shardpack_writer_add_many(shardpack_writer* writer,
 /* OK if a sample with this key is safe on disk, NOT_FOUND otherwise. */
 SHARDPACK_API shardpack_code shardpack_writer_has(const shardpack_writer* writer, const char* key,
                                                   size_t key_bytes, shardpack_error** error);
-/* Makes safe what was added: it is on disk, and was read again and compared with its hashes. */
+/* Makes safe what was added: it is on disk, and was read again and compared with its hashes. Errors
+ * of the system (IO, NO_MEMORY, DENIED), and DATA_LOSS if other bytes are read than were added,
+ * after which the writer can only be released. STATE after a fork. */
 SHARDPACK_API shardpack_code shardpack_writer_flush(shardpack_writer* writer,
                                                     shardpack_error** error);
 /* Packs, verifies and publishes what all workers wrote, as a job: each field is compared with the
  * hash that was taken when it was added. STATE while another worker is open, or if one has never
- * been; EXISTS if all that was there is published already. Nothing can be added afterwards.
- * PATH.parts is removed if the exit code is 0 and PATH was made of it. */
+ * been, if no sample was added, and while the job of an earlier finish of this writer runs; once it
+ * has failed, finish again. Errors of shardpack_writer_flush and shardpack_job_start. EXISTS if all
+ * that was there is published already. Nothing can be added afterwards. PATH.parts is removed if
+ * the exit code is 0 and PATH was made of it. */
 SHARDPACK_API shardpack_code shardpack_writer_finish(shardpack_writer* writer, shardpack_job** job,
                                                      shardpack_error** error);
 /* Without a finish, what was flushed stays for a later writer. */

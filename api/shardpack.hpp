@@ -553,17 +553,23 @@ class Batch {
   State state(std::size_t slot) const {
     return slot < slots() ? static_cast<State>(view_->states[slot]) : State::kPadding;
   }
-  // All slots without gaps; empty if they were not decoded. On a GPU the memory is the GPU's.
+  // All slots without gaps; empty if they were not decoded, and after release_on. On a GPU the
+  // memory is the GPU's.
   template <typename T = std::byte>
   Span<T> pixels() const&& = delete;
   template <typename T = std::byte>
   Span<T> pixels() const& {
-    return {static_cast<T*>(view_->pixels),
-            static_cast<std::size_t>(view_->pixel_bytes / sizeof(T))};
+    const shardpack_batch_view now = view();
+    return {static_cast<T*>(now.pixels), static_cast<std::size_t>(now.pixel_bytes / sizeof(T))};
   }
-  // Everything else, as in shardpack.h.
-  const shardpack_batch_view& view() const&& = delete;
-  const shardpack_batch_view& view() const& { return *view_; }
+  // Everything else, as in shardpack.h, as it is now: release_on takes away what was on a device.
+  shardpack_batch_view view() const&& = delete;
+  shardpack_batch_view view() const& {
+    shardpack_batch_view now = {};
+    now.size = sizeof now;
+    shardpack_batch_view_of(get(), &now, nullptr);
+    return now;
+  }
 
   // The bytes of a field of each slot; data() is nullptr where a sample lacks it.
   Returned<std::vector<Span<const std::byte>>> bytes(const std::string& = "image") const&& = delete;
@@ -688,7 +694,7 @@ class Batch {
         },
         [](shardpack_code code) { return code == SHARDPACK_OK; });
   }
-  // Gives the memory back, used until what runs on the stream by now is done.
+  // Gives the memory back, used until what runs on the stream by now is done; also for all copies.
   Returned<void> release_on(void* stream) {
     return internal::Do(
         [&](shardpack_error** error) { return shardpack_batch_release_on(get(), stream, error); });
@@ -696,7 +702,7 @@ class Batch {
 
  private:
   internal::Shared<shardpack_batch, shardpack_batch_retain, shardpack_batch_release> handle_;
-  internal::Facts<shardpack_batch_view> view_;
+  internal::Facts<shardpack_batch_view> view_;  // of which release_on changes nothing that is used
 };
 
 // ------------------------------------------------------------------------------------ datasets

@@ -45,16 +45,20 @@ struct OpenWriter {
   std::optional<TargetRule> rule;
   bool published = false;  // what was there, by a finish that was killed since
   bool finished = false;
+  std::weak_ptr<void> job;  // there until the job of the finish has ended
+};
 
-  ~OpenWriter() {
-    // In a forked child the file and the lock are the parent's.
-    if (process != ::getpid()) new std::shared_ptr<PartWriter>(std::move(writer));
+// In a forked child the file and the lock are the parent's.
+struct EndInOwnProcess {
+  void operator()(OpenWriter* open) const {
+    if (open->process == ::getpid()) delete open;
   }
 };
+using OwnedWriter = std::unique_ptr<OpenWriter, EndInOwnProcess>;
 
 }  // namespace shardpack::api
 
-struct shardpack_writer : shardpack::api::Handle<std::unique_ptr<shardpack::api::OpenWriter>> {
+struct shardpack_writer : shardpack::api::Handle<shardpack::api::OwnedWriter> {
   using Handle::Handle;
 };
 
@@ -65,7 +69,7 @@ constexpr uint32_t kMostWorkers = 65536;
 constexpr char kOverwrite[] = "--overwrite";
 
 absl::StatusOr<OpenWriter*> UseWriter(const shardpack_writer* handle) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<OpenWriter>* const writer, ContentOf(handle, "writer"));
+  ASSIGN_OR_RETURN(const OwnedWriter* const writer, ContentOf(handle, "writer"));
   if ((*writer)->process == ::getpid()) return writer->get();
   return absl::FailedPreconditionError(
       "the writer belongs to the process before a fork; open one after, as another worker");
@@ -110,7 +114,7 @@ absl::StatusOr<shardpack_writer*> MakeWriter(const char* path,
                                              const shardpack_writer_options* given) {
   RETURN_IF_ERROR(NotNull(path, "path"));
   ASSIGN_OR_RETURN(const shardpack_writer_options options, Known(given, "writer options"));
-  auto open = std::make_unique<OpenWriter>();
+  OwnedWriter open(new OpenWriter);
   ASSIGN_OR_RETURN(open->arguments,
                    TextsOf(options.arguments, options.argument_count, "an argument"));
   open->workers = std::max(options.workers, 1u);
@@ -284,6 +288,10 @@ bool IsMadeOf(const std::string& dataset, const std::string& source) {
 
 absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
+  if (!open->job.expired()) {
+    return absl::FailedPreconditionError(
+        "the job of this writer's finish has not ended; another finish would change what it reads");
+  }
   RETURN_IF_ERROR(open->writer->Flush());
   RETURN_IF_ERROR(CheckPublished(*open));
   ASSIGN_OR_RETURN(std::vector<uint32_t> workers, Workers(open->parts));
@@ -295,15 +303,17 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());
   typed.push_back(absl::StrCat("--out=", open->out));
   typed.insert(typed.end(), {"--", open->parts});
+  const auto locks = std::make_shared<std::vector<HeldLock>>(std::move(others));
   ASSIGN_OR_RETURN(
       shardpack_job* const job,
       StartJob(std::move(typed), "",
                [folder = open->parts, out = open->out, made_of = IdentityText(manifest.Identity()),
                 own = open->writer, parts = std::move(parts), workers = std::move(workers),
-                locks = std::make_shared<std::vector<HeldLock>>(std::move(others))](int exit_code) {
+                locks](int exit_code) {
                  if (exit_code == 0 && IsMadeOf(out, made_of)) RemoveParts(folder, parts, workers);
                }));
   open->finished = true;
+  open->job = locks;
   return job;
 }
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +99,15 @@ int SetDescriptors(Actions& actions, int out, int err) {
   return error;
 }
 
+// Linux 5.3 has it, which glibc before 2.36 does not say.
+Descriptor EndOf(pid_t pid) {
+#ifdef SYS_pidfd_open
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+#else
+  return Descriptor(-1);
+#endif
+}
+
 // Of this process, without the variable by which Bazel moves a program to another folder: paths are
 // relative to the folder of this process.
 std::vector<char*> Environment() {
@@ -116,8 +126,11 @@ void Descriptor::Close() {
   if (number_ >= 0) ::close(std::exchange(number_, -1));
 }
 
-ChildProcess::ChildProcess(pid_t pid, Descriptor out, Descriptor err)
-    : state_(std::make_unique<State>()), out_(std::move(out)), err_(std::move(err)) {
+ChildProcess::ChildProcess(pid_t pid, Descriptor out, Descriptor err, Descriptor end)
+    : state_(std::make_unique<State>()),
+      out_(std::move(out)),
+      err_(std::move(err)),
+      end_(std::move(end)) {
   state_->pid = pid;
 }
 
@@ -145,7 +158,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::string& program,
     return Failed(absl::StrCat("starting ", program, folder.empty() ? "" : " in ", folder), error,
                   program);
   }
-  return ChildProcess(pid, std::move(out.read), std::move(err.read));
+  return ChildProcess(pid, std::move(out.read), std::move(err.read), EndOf(pid));
 }
 
 ChildProcess::~ChildProcess() {
@@ -167,6 +180,12 @@ void ChildProcess::Signal(int signal) {
   if (::waitid(P_PID, static_cast<id_t>(state_->pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0)
     return;
   ::kill(-state_->pid, signal);
+}
+
+bool ChildProcess::HasEnded() const {
+  siginfo_t info = {};
+  return ::waitid(P_PID, static_cast<id_t>(state_->pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid != 0;
 }
 
 std::optional<int> ChildProcess::Wait() {

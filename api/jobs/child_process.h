@@ -60,6 +60,10 @@ class ChildProcess {
   void CloseOutput();
   // To the group; nothing once the program was waited for.
   void Signal(int signal);
+  // Readable once the program has ended; -1 where the kernel has no such descriptors.
+  int end() const { return end_.get(); }
+  // Also if somebody else has waited for it.
+  bool HasEnded() const;
   // How it ended. nullopt: somebody else in this process has waited for it.
   std::optional<int> Wait();
 
@@ -70,10 +74,10 @@ class ChildProcess {
     bool waited = false;
   };
 
-  ChildProcess(pid_t pid, Descriptor out, Descriptor err);
+  ChildProcess(pid_t pid, Descriptor out, Descriptor err, Descriptor end);
 
   std::unique_ptr<State> state_;  // nullptr: moved from
-  Descriptor out_, err_;
+  Descriptor out_, err_, end_;
 };
 
 }  // namespace shardpack

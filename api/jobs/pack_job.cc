@@ -3,12 +3,15 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "formats/io/escape.h"
@@ -21,11 +24,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kProgressSchema = "shardpack.progress/1";
+constexpr std::string_view kBuildSchema = "shardpack.build/1";
 constexpr std::string_view kErrorSchema = "shardpack.error/1";
 constexpr int64_t kMostWaitMs = int64_t{1} << 40;  // more would be beyond the clock
 constexpr size_t kMostMessages = size_t{1} << 20;  // bytes of stderr that are kept
 constexpr size_t kMostOutput = size_t{64} << 20;   // bytes of stdout that are kept
 constexpr size_t kEndOfOutput = size_t{1} << 20;  // of more than that: an error is in the last line
+constexpr int kSomeSkipped = 3;                   // an exit code of pack
+constexpr size_t kPiece = size_t{64} << 10;       // bytes that are read at once
+constexpr int kAskForEndMs = 100;                 // where the kernel does not say it
 constexpr std::chrono::seconds kPatienceAfterKill(2);
 
 Json Parse(std::string_view text) {
@@ -77,6 +84,16 @@ Output OutputOf(std::string_view text) {
   return output;
 }
 
+// What pack wrote last, where somebody else has waited for the child: an error, or the report of a
+// dataset that is published.
+int ExitCodeOf(const Output& output) {
+  if (output.error.is_object()) return static_cast<int>(NumberOf(output.error, "code", -1));
+  if (!HasSchema(output.report, kBuildSchema)) return -1;
+  const auto counts = output.report.find("counts");
+  if (counts == output.report.end() || !counts->is_object()) return -1;
+  return CountOf(*counts, "skipped") + CountOf(*counts, "failed") == 0 ? 0 : kSomeSkipped;
+}
+
 int ExitCodeOf(std::optional<int> status) {
   if (!status.has_value()) return -1;
   if (WIFSIGNALED(*status)) return 128 + WTERMSIG(*status);
@@ -90,6 +107,8 @@ struct PackJob::Core {
 
   void Run();
   void Read();
+  void Drain(pollfd& pipe);
+  size_t ReadOnce(pollfd& pipe);  // bytes
   bool IsCancelled() const {
     const std::lock_guard lock(mutex);
     return cancelled;
@@ -102,13 +121,14 @@ struct PackJob::Core {
   void TakeMessages(std::string_view text);
   void TakeLine(std::string_view line);
   void TakeProgress(const Json& json);
-  std::string Result(bool was_cancelled);
+  std::string Result(Output output, bool was_cancelled);
 
   const pid_t process = ::getpid();
   std::string verb;
   std::function<void(int)> at_end;
   ChildProcess child;
-  std::string out, line, messages;    // of the thread
+  std::vector<char> piece = std::vector<char>(kPiece);  // of the thread, as what follows
+  std::string out, line, messages;
   bool cut = false, out_cut = false;  // not all messages, not all of stdout were kept
   int code_of_child = -1;
 
@@ -124,30 +144,53 @@ struct PackJob::Core {
   std::thread thread;  // last, because it uses the others
 };
 
-// Takes all output until both pipes are closed. A `pack` never leaves a child behind that has them.
+// Takes all output until both pipes are closed, or until the child has ended: a process that the
+// caller forked on another thread meanwhile may hold the pipes as long as it runs.
 void PackJob::Core::Read() {
-  pollfd polled[2] = {{.fd = child.out(), .events = POLLIN, .revents = 0},
-                      {.fd = child.err(), .events = POLLIN, .revents = 0}};
-  std::vector<char> piece(size_t{64} << 10);
-  while (polled[0].fd >= 0 || polled[1].fd >= 0) {
-    if (::poll(polled, 2, -1) < 0) {
+  pollfd polled[] = {{.fd = child.out(), .events = POLLIN, .revents = 0},
+                     {.fd = child.err(), .events = POLLIN, .revents = 0},
+                     {.fd = child.end(), .events = POLLIN, .revents = 0}};
+  pollfd& end = polled[2];
+  const std::span<pollfd> pipes(polled, 2);
+  while (pipes[0].fd >= 0 || pipes[1].fd >= 0) {
+    if (::poll(polled, std::size(polled), end.fd >= 0 ? -1 : kAskForEndMs) < 0) {
       if (errno == EINTR || errno == EAGAIN) continue;
       return;
     }
-    for (pollfd& each : polled) {
-      if (each.fd < 0 || each.revents == 0) continue;
-      const ssize_t got = ::read(each.fd, piece.data(), piece.size());
-      if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (got <= 0) {
-        each.fd = -1;  // passed over by poll
-      } else if (const std::string_view text(piece.data(), static_cast<size_t>(got));
-                 each.fd == child.out()) {
-        TakeOutput(text);
-      } else {
-        TakeMessages(text);
+    const bool ended = end.fd >= 0 ? end.revents != 0 : child.HasEnded();
+    for (pollfd& pipe : pipes) {
+      if (ended) {
+        Drain(pipe);
+      } else if (pipe.fd >= 0 && pipe.revents != 0) {
+        ReadOnce(pipe);
       }
     }
+    if (ended) return;
   }
+}
+
+// What is there now: others may go on writing.
+void PackJob::Core::Drain(pollfd& pipe) {
+  int left = 0;
+  if (pipe.fd < 0 || ::ioctl(pipe.fd, FIONREAD, &left) != 0) return;
+  while (left > 0 && pipe.fd >= 0) left -= static_cast<int>(ReadOnce(pipe));
+}
+
+// Of a pipe at its end the descriptor becomes -1, which poll passes over.
+size_t PackJob::Core::ReadOnce(pollfd& pipe) {
+  const ssize_t got = ::read(pipe.fd, piece.data(), piece.size());
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return 0;
+  if (got <= 0) {
+    pipe.fd = -1;
+    return 0;
+  }
+  const std::string_view text(piece.data(), static_cast<size_t>(got));
+  if (pipe.fd == child.out()) {
+    TakeOutput(text);
+  } else {
+    TakeMessages(text);
+  }
+  return text.size();
 }
 
 void PackJob::Core::TakeOutput(std::string_view text) {
@@ -160,7 +203,10 @@ void PackJob::Core::TakeOutput(std::string_view text) {
 void PackJob::Core::TakeMessages(std::string_view text) {
   while (!text.empty()) {
     const size_t end = text.find('\n');
-    line += text.substr(0, end);
+    const std::string_view more = text.substr(0, end);
+    const size_t room = kMostMessages - line.size();
+    if (more.size() > room) cut = true;
+    line += more.substr(0, room);
     if (end == std::string_view::npos) return;
     text.remove_prefix(end + 1);
     TakeLine(line);
@@ -196,11 +242,7 @@ void PackJob::Core::TakeProgress(const Json& json) {
   news.notify_all();
 }
 
-std::string PackJob::Core::Result(bool was_cancelled) {
-  Output output = OutputOf(out);
-  if (out_cut) output.report = nullptr;  // a part of one
-  // Somebody else has waited for the child: at least an error says how it ended.
-  if (code_of_child < 0) code_of_child = static_cast<int>(NumberOf(output.error, "code", -1));
+std::string PackJob::Core::Result(Output output, bool was_cancelled) {
   Json result = {{"schema", "shardpack.job/1"},
                  {"verb", verb},
                  {"exit_code", code_of_child},
@@ -224,6 +266,13 @@ void PackJob::Core::Run() {
     child.Signal(SIGINT);
   }
   code_of_child = ExitCodeOf(child.Wait());
+  Output output;
+  try {
+    output = OutputOf(out);
+    if (out_cut) output.report = nullptr;  // a part of one
+    if (code_of_child < 0) code_of_child = ExitCodeOf(output);
+  } catch (...) {  // no memory: there is no report, and no error
+  }
   try {
     if (at_end != nullptr) std::exchange(at_end, nullptr)(code_of_child);
   } catch (...) {  // no memory: it has not been done
@@ -231,7 +280,7 @@ void PackJob::Core::Run() {
   // Before the lock, which Poll takes.
   std::string text;
   try {
-    text = Result(IsCancelled());
+    text = Result(std::move(output), IsCancelled());
   } catch (...) {  // the text stays empty
   }
   const std::lock_guard lock(mutex);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -157,6 +158,44 @@ TEST_F(PackJobTest, AChildNeverWaitsForItsCaller) {
   EXPECT_EQ(result["stderr_is_whole"], false);
 }
 
+// As a process does that the caller forks on another thread while the pipes are made.
+TEST_F(PackJobTest, AProcessThatHoldsThePipesDoesNotKeepTheJob) {
+  const auto start = std::chrono::steady_clock::now();
+  const Json result =
+      Ended(*Start("sleep 30 &\necho $! > sleeper\nhead -c 50000 /dev/zero | tr '\\0' y\n"
+                   "echo warned >&2; exit 3",
+                   {"build"}, folder_.string()));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(result["exit_code"], 3);
+  EXPECT_EQ(result["stdout"].get<std::string>().size(), 50'000u);
+  EXPECT_EQ(result["stderr"], "warned\n");
+  pid_t sleeper = 0;
+  std::ifstream(folder_ / "sleeper") >> sleeper;
+  EXPECT_EQ(::kill(sleeper, SIGKILL), 0) << "it was to hold the pipes";
+}
+
+// What serves where the kernel has no descriptors of processes.
+TEST_F(PackJobTest, AChildSaysWhetherItHasEnded) {
+  auto child = ChildProcess::Start(Script("read go < first"), {}, MakeFifoFolder());
+  ASSERT_TRUE(child.ok()) << child.status();
+  EXPECT_FALSE(child->HasEnded());
+  LetGo("first");
+  while (!child->HasEnded()) ::usleep(1000);
+  EXPECT_EQ(child->Wait(), 0);
+  EXPECT_TRUE(child->HasEnded());
+}
+
+TEST_F(PackJobTest, ALineWithoutEndIsCut) {
+  const Json result =
+      Ended(*Start("echo before >&2; head -c 3000000 /dev/zero | tr '\\0' x >&2; echo >&2\n"
+                   "echo after >&2"));
+  EXPECT_EQ(result["stderr"], "before\nafter\n");
+  EXPECT_EQ(result["stderr_is_whole"], false);
+  const Json alone = Ended(*Start("head -c 3000000 /dev/zero | tr '\\0' x >&2"));
+  EXPECT_EQ(alone["stderr"].get<std::string>().size(), (size_t{1} << 20) + 1);
+  EXPECT_EQ(alone["stderr_is_whole"], false);
+}
+
 TEST_F(PackJobTest, CancelIsCtrlCForTheWholeGroup) {
   Script(R"(trap 'touch child; exit 0' INT
 echo '{"schema":"shardpack.progress/1"}' >&2
@@ -258,11 +297,19 @@ TEST_F(PackJobTest, AForkedChildOfTheCallerTouchesNothing) {
   EXPECT_EQ(Ended(*job)["exit_code"], 4);
 }
 
-TEST_F(PackJobTest, ACodeThatSomebodyElseHasTakenComesFromTheError) {
+TEST_F(PackJobTest, ACodeThatSomebodyElseHasTakenComesFromTheOutput) {
   ::signal(SIGCHLD, SIG_IGN);  // the system waits for all children
   EXPECT_EQ(Ended(*Start("exit 5"))["exit_code"], -1);
   EXPECT_EQ(Ended(*Start(R"(echo '{"schema":"shardpack.error/1","code":5}'; exit 5)"))["exit_code"],
             5);
+  const auto report = [](const std::string& schema, int skipped) {
+    return R"(echo '{"schema":"shardpack.)" + schema + R"(/1","counts":{"skipped":)" +
+           std::to_string(skipped) + R"(,"failed":0}}')";
+  };
+  EXPECT_EQ(Ended(*Start(report("build", 0)))["exit_code"], 0);
+  EXPECT_EQ(Ended(*Start(report("build", 1) + "; exit 3"))["exit_code"], 3);
+  // This one is the same whatever the exit code.
+  EXPECT_EQ(Ended(*Start(report("validation", 0)))["exit_code"], -1);
   ::signal(SIGCHLD, SIG_DFL);
 }
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,7 +10,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <vector>
 
@@ -62,31 +65,58 @@ absl::StatusOr<std::string> VersionOf(const std::string& program) {
   return line.substr(kBefore.size(), after - kBefore.size());
 }
 
-// Where the code of this function lies: the library, or the program that holds it.
+// The file that this code was loaded from, as the kernel knows it; empty if it cannot be said.
+fs::path FileOfThisCode() {
+  const auto here = reinterpret_cast<uintptr_t>(&FileOfThisCode);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    // "7f00-7f10 r-xp 00000000 00:00 1234      /usr/lib/libshardpack.so.0"
+    uintptr_t begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2) continue;
+    if (here < begin || here >= end) continue;
+    const size_t path = line.find('/');
+    return path == std::string::npos ? fs::path() : fs::path(line.substr(path));
+  }
+  return {};
+}
+
+// Where this code lies: in the library, or in the program that holds it.
 std::vector<fs::path> FoldersOfThisCode() {
   std::vector<fs::path> folders;
   const auto add = [&](const fs::path& file) {
-    if (file.is_absolute()) folders.push_back(file.parent_path());
+    if (file.is_absolute() && std::ranges::find(folders, file.parent_path()) == folders.end())
+      folders.push_back(file.parent_path());
   };
+  // By the name that it was loaded by, which may be a link, unless it is relative: to the working
+  // folder of that time.
   Dl_info info;
-  std::error_code error;
   if (::dladdr(reinterpret_cast<const void*>(&FoldersOfThisCode), &info) != 0 &&
-      info.dli_fname != nullptr && fs::path(info.dli_fname).is_absolute()) {
-    const fs::path file = info.dli_fname;
-    add(file);
-    if (const fs::path real = fs::canonical(file, error); !error && real != file) add(real);
-    return folders;
+      info.dli_fname != nullptr) {
+    add(info.dli_fname);
   }
-  add(fs::read_symlink("/proc/self/exe", error));
+  add(FileOfThisCode());
   return folders;
+}
+
+// Beside the library, or in the bin of the prefix in whose lib it is, as in Debian's
+// lib/x86_64-linux-gnu. Not above the prefix, where others may write.
+void AddBeside(const fs::path& folder, std::vector<std::string>& found) {
+  constexpr int kMostFolders = 4;
+  const auto add = [&](const fs::path& prefix) {
+    std::string program = (prefix / "bin" / "pack").string();
+    if (std::ranges::find(found, program) == found.end()) found.push_back(std::move(program));
+  };
+  add(folder);
+  add(folder.parent_path());
+  fs::path lib = folder;
+  for (int n = 0; n < kMostFolders; ++n, lib = lib.parent_path()) {
+    if (lib.filename().string().starts_with("lib")) return add(lib.parent_path());
+  }
 }
 
 std::vector<std::string> Candidates() {
   std::vector<std::string> found;
-  for (const fs::path& folder : FoldersOfThisCode()) {
-    found.push_back((folder / "bin" / "pack").string());
-    found.push_back((folder.parent_path() / "bin" / "pack").string());
-  }
+  for (const fs::path& folder : FoldersOfThisCode()) AddBeside(folder, found);
   const char* variable = ::getenv("PATH");
   std::string_view path = variable == nullptr ? std::string_view() : variable;
   while (!path.empty()) {

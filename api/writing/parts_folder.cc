@@ -144,10 +144,20 @@ std::vector<std::string> NumberClasses(const std::set<std::string>& names) {
   return numbered;
 }
 
+absl::StatusOr<std::unique_ptr<StagedFile>> Stage(const std::string& path, std::string_view bytes) {
+  const std::string staged = StrCat(path, kStage);
+  RETURN_IF_ERROR(RemoveFile(staged));
+  ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> file, StagedFile::Create(staged));
+  RETURN_IF_ERROR(file->Append(AsBytes(bytes)));
+  RETURN_IF_ERROR(file->SyncData());
+  return file;
+}
+
+// Whoever reads the old one reads all of it.
 absl::StatusOr<FileEntry> Replace(const std::string& folder, const std::string& name,
                                   std::string_view bytes) {
-  RETURN_IF_ERROR(RemoveFile(In(folder, name)));
-  RETURN_IF_ERROR(WriteNewFile(In(folder, name), bytes));
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> file, Stage(In(folder, name), bytes));
+  RETURN_IF_ERROR(file->Replace(In(folder, name)));
   return FileEntry{name, bytes.size(), Xxh3_128(AsBytes(bytes))};
 }
 
@@ -232,11 +242,7 @@ absl::StatusOr<std::optional<HeldLock>> LockWorker(const std::string& folder, ui
 }
 
 absl::Status WriteNewFile(const std::string& path, std::string_view bytes) {
-  const std::string staged = StrCat(path, kStage);
-  RETURN_IF_ERROR(RemoveFile(staged));
-  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> file, StagedFile::Create(staged));
-  RETURN_IF_ERROR(file->Append(AsBytes(bytes)));
-  RETURN_IF_ERROR(file->SyncData());
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> file, Stage(path, bytes));
   return file->Publish(path);
 }
 

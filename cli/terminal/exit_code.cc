@@ -13,7 +13,8 @@ constexpr std::array<ExitCodeSpec, 11> kExitCodes = {{
      "Done: everything was packed, or everything that was checked is valid."},
     {ExitCode::kInternal, "internal error", "Internal error: please report it."},
     {ExitCode::kUsage, "usage",
-     "Usage: a bad flag or value, a source that is missing or empty, an OUT that cannot be one."},
+     "Usage: a bad flag or value, a source that is missing or empty, an OUT that cannot be one, "
+     "a dataset of another version of pack."},
     {ExitCode::kSkipped, "done, inputs skipped",
      "Done, but inputs were skipped or records withheld; all of them are listed."},
     {ExitCode::kDamage, "damage",

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "formats/core/manifest_defect.h"
 #include "formats/core/manifest_members.h"
@@ -104,6 +105,23 @@ std::string WithSelf(std::string body, const Digest& self) {
   return body.insert(at, absl::StrCat("\n \"self\": \"", self.ToHex(), "\","));
 }
 
+// The schema, which every version of pack writes on a line of its own as it does `self`, if it is
+// not this one's and the text is as it was written: damage is not another version.
+std::optional<uint64_t> OtherSchemaOf(std::string_view json) {
+  constexpr std::string_view kSelf = "\n \"self\": \"", kSchema = "\n \"schema\": ";
+  constexpr size_t kHexDigits = 32, kSelfBytes = kSelf.size() + kHexDigits + 2;  // with `",`
+  const size_t at = json.find(kSelf), schema_at = json.find(kSchema);
+  if (at == json.npos || json.size() - at < kSelfBytes || schema_at == json.npos) return {};
+  const std::string_view rest = json.substr(schema_at + kSchema.size());
+  uint64_t schema = 0;
+  if (!absl::SimpleAtoi(std::string(rest.substr(0, rest.find(','))), &schema)) return {};
+  if (schema == Manifest::kSchema) return {};
+  std::string body(json);
+  body.erase(at, kSelfBytes);
+  const std::string self = Xxh3_128(AsBytes(body)).ToHex();
+  return json.substr(at + kSelf.size(), kHexDigits) == self ? std::optional(schema) : std::nullopt;
+}
+
 }  // namespace
 
 absl::Status RefuseManifest(const std::string& why, ManifestDefect defect) {
@@ -131,14 +149,19 @@ absl::StatusOr<Manifest> Manifest::Parse(std::string_view json) {
     return RefuseManifest(absl::StrCat(json.size(), " bytes, the limit is ", kMaxManifestBytes));
   }
   if (json.empty()) return RefuseManifest("the file is empty");
+  // Before its members, of which the other version may have others.
+  if (const std::optional<uint64_t> other = OtherSchemaOf(json)) {
+    return absl::UnimplementedError(
+        absl::StrCat(std::string(kManifestName), ": schema ", *other, ", expected ", int{kSchema},
+                     "; another version of pack has written it: read it with that version"));
+  }
   Manifest manifest;
   Envelope envelope;
   try {
     const std::string problem = ReadManifestText(json, manifest, envelope);
     if (!problem.empty()) return RefuseManifest(problem);
     if (envelope.schema != kSchema) {
-      return RefuseManifest(absl::StrCat("schema ", envelope.schema, ", expected ", int{kSchema},
-                                         "; another version of pack has written it"));
+      return RefuseManifest(absl::StrCat("schema ", envelope.schema, ", expected ", int{kSchema}));
     }
     std::string body = Body(manifest);
     const Digest self = Xxh3_128(AsBytes(body));

@@ -172,6 +172,19 @@ TEST(Manifest, OtherSpellingsAreRefused) {
   EXPECT_THAT(Refusal(Resealed(swapped)).message(), HasSubstr("canonical"));
 }
 
+TEST(Manifest, AnotherVersionIsNoDamage) {
+  const std::string json = Replaced(TwoShards().ToJson(), "\"schema\": 1", "\"schema\": 23");
+  // It may have other members, before the schema and after it.
+  for (const std::string& other :
+       {json, Replaced(json, "{", "{\n \"aaa\": [{\"schema\": 1}],"),
+        Replaced(json, "\"shards\": ", "\"sharding\": null,\n \"shards\": ")}) {
+    const absl::Status refusal = Refusal(Resealed(other));
+    EXPECT_TRUE(absl::IsUnimplemented(refusal)) << refusal;
+    EXPECT_THAT(refusal.message(), HasSubstr("schema 23, expected 1; another version of pack"));
+    EXPECT_TRUE(absl::IsDataLoss(Refusal(other))) << "it was changed after it was written";
+  }
+}
+
 struct BadText {
   const char* from;
   const char* to;
@@ -201,7 +214,6 @@ TEST(Manifest, BadMembersAndNumbersAreNamed) {
       {"\"cat\"", "{}", "classes[0]: an object"},
       {"\"cat\"", "\"\xC3\x28\"", "malformed JSON"},
       {"\"xxh3_128\": \"00", "\"xxh3_128\": \"0x", "expected 32"},
-      {"\"schema\": 1", "\"schema\": 2", "schema 2, expected 1"},
       {"{", "[", "an array is not allowed"},
   };
   for (const BadText& bad : kCases) {

@@ -108,6 +108,14 @@ absl::Status ShardIndex::Parse(uint64_t shard_bytes, const std::optional<Digest>
   if (AsText(bytes_.first(8)) != kMagic || AsText(bytes_.last(8)) != kMagic) {
     return Damaged(path, "not a shard index (wrong magic)");
   }
+  if (header.version != kVersion && digest == Digest{footer.digest_high, footer.digest_low}) {
+    return WithFacts(
+        absl::UnimplementedError(absl::StrCat(
+            EscapeForTerminal(path), ": index version ", header.version, ", expected ", kVersion,
+            "; another version of pack has written it: read it with that "
+            "version")),
+        {.path = path});
+  }
   if (header.version != kVersion) {
     return Damaged(path, absl::StrCat("index version ", header.version, ", expected ", kVersion));
   }

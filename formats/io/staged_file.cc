@@ -102,10 +102,22 @@ absl::Status StagedFile::Link(const std::string& final_path) {
 }
 
 absl::Status StagedFile::Publish(const std::string& final_path) {
+  return PublishBy(RenameNoReplace, final_path);
+}
+
+absl::Status StagedFile::Replace(const std::string& final_path) {
+  const auto rename = [](const std::string& from, const std::string& to) {
+    return ::rename(from.c_str(), to.c_str()) == 0 ? absl::OkStatus()
+                                                   : IoStatus("rename to", to, errno);
+  };
+  return PublishBy(rename, final_path);
+}
+
+absl::Status StagedFile::PublishBy(Rename rename, const std::string& final_path) {
   RETURN_IF_ERROR(Flush());
   const std::string staged_path = file_.path();
   RETURN_IF_ERROR(Remember(file_.Close()));
-  absl::Status renamed = Remember(RenameNoReplace(staged_path, final_path));
+  absl::Status renamed = Remember(rename(staged_path, final_path));
   if (!renamed.ok()) return renamed;
   published_ = true;
   // Bytes appended now would stay in the buffer, never written.

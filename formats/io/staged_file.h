@@ -59,9 +59,14 @@ class StagedFile {
   // Flushes, closes, and renames to `final_path`, which must not exist. The caller syncs the
   // folder. Every later call returns FailedPrecondition.
   absl::Status Publish(const std::string& final_path);
+  // The same in place of the file that may be there.
+  absl::Status Replace(const std::string& final_path);
 
  private:
+  using Rename = absl::Status (*)(const std::string& from, const std::string& to);
+
   explicit StagedFile(File file);
+  absl::Status PublishBy(Rename rename, const std::string& final_path);
   absl::Status Remember(absl::Status status);
 
   File file_;

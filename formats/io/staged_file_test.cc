@@ -127,6 +127,18 @@ TEST_F(StagedFileTest, NeverTakesOrReplacesWhatIsThere) {
   EXPECT_THAT(scratch_.Names(), ElementsAre("final"));
 }
 
+TEST_F(StagedFileTest, ReplaceTakesThePlaceOfAFile) {
+  for (const char* text : {"first", "second"}) {
+    auto staged = Create();
+    ASSERT_TRUE(staged->Append(AsBytes(std::string_view(text))).ok());
+    ASSERT_TRUE(staged->Replace(final_).ok());
+    EXPECT_EQ(Read("final"), text);
+    EXPECT_TRUE(absl::IsFailedPrecondition(staged->Replace(final_)));
+  }
+  EXPECT_TRUE(absl::IsNotFound(Create()->Replace(scratch_.File("no/folder"))));
+  EXPECT_THAT(scratch_.Names(), ElementsAre("final"));
+}
+
 TEST_F(StagedFileTest, PublishedOnce) {
   auto staged = Create();
   ASSERT_TRUE(staged->Append(AsBytes("x")).ok());

@@ -16,6 +16,9 @@
 
 #include "api/errors.h"
 #include "api/structs.h"
+#include "formats/core/manifest.h"
+#include "formats/core/shard_index.h"
+#include "formats/testing/datasets/toy_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/api/fixture.h"
@@ -168,6 +171,63 @@ TEST_F(ApiHostileTest, NumbersThatMeanNothingAreRefused) {
   EXPECT_STREQ(shardpack_code_name(SHARDPACK_TIMEOUT), "TIMEOUT");
   EXPECT_STREQ(shardpack_code_name(-1), "UNKNOWN");
   EXPECT_STREQ(shardpack_code_name(SHARDPACK_TIMEOUT + 1), "UNKNOWN");
+}
+
+// Of a sparse shard, whose index is right in itself: lengths that add up to 2^64.
+TEST_F(ApiHostileTest, SamplesLargerThanMemoryAreRefused) {
+  constexpr uint64_t kHuge = uint64_t{1} << 62;
+  (void)RemoveTree(folder_);
+  folder_ = "/dev/shm/shardpack-huge." + std::to_string(::getpid());  // ext4 has smaller files
+  std::filesystem::create_directory(folder_);
+  Manifest manifest = WriteTestDataset(folder_, ToyFormat(), {.shards = 1, .records_per_shard = 1});
+  ManifestShard& shard = manifest.shards[0];
+  if (::truncate((folder_ + "/" + shard.name).c_str(), kHuge) != 0)
+    GTEST_SKIP() << "no file system for such a file";
+  const ScannedField field = {.name = "image", .offset = 0, .length = kHuge, .hash = 1};
+  ShardIndexBuilder builder;
+  builder.Add({.offset = 0, .length = kHuge, .fields = {&field, 1}}, "key", "path", 0, {});
+  const std::string index = builder.Finish(kHuge);
+  WriteTestFile(folder_ + "/" + shard.index.name, index);
+  shard.bytes = kHuge;
+  shard.index.bytes = index.size();
+  shard.index.xxh3_128 = Xxh3_128(AsBytes(index));
+  for (FileEntry& file : manifest.files) {
+    if (file.name == shard.name) file.bytes = kHuge;
+    if (file.name == shard.index.name) file = shard.index;
+  }
+  WriteTestFile(folder_ + "/manifest.json", manifest.ToJson());
+  const DatasetHandle dataset = Open();
+  const uint64_t ids[4] = {};
+  for (const size_t count : {size_t{1}, size_t{2}, size_t{4}}) {
+    shardpack_batch* batch = nullptr;
+    EXPECT_EQ(shardpack_dataset_read(dataset.get(), ids, count, nullptr, 0, &batch, Error()),
+              SHARDPACK_NO_MEMORY)
+        << count;
+    EXPECT_THAT(Why(), HasSubstr(count == 1 ? "memory" : "read fewer at once"));
+  }
+}
+
+TEST_F(ApiHostileTest, ADatasetOfAnotherVersionIsNoDamage) {
+  Make();
+  const std::string path = folder_ + "/manifest.json";
+  std::string json = ReadTestFile(path);
+  const auto replace = [&json](const std::string& from, const std::string& to) {
+    json.replace(json.find(from), from.size(), to);
+  };
+  replace("\"schema\": 1", "\"schema\": 7");
+  replace("{", "{\n \"added\": {\"x\": null},");
+  const size_t self = json.find("\n \"self\": \"");
+  const size_t digits = self + std::string_view("\n \"self\": \"").size();
+  std::string body = json;
+  body.erase(self, digits + 32 + 2 - self);
+  json.replace(digits, 32, Xxh3_128(AsBytes(body)).ToHex());
+  WriteTestFile(path, json);
+  shardpack_dataset* dataset = nullptr;
+  EXPECT_EQ(shardpack_dataset_open(folder_.c_str(), &dataset, Error()), SHARDPACK_UNSUPPORTED);
+  EXPECT_THAT(Why(), HasSubstr(path + ": schema 7, expected 1; another version of pack"));
+  replace("\"x\": null", "\"y\": null");  // after it was written
+  WriteTestFile(path, json);
+  EXPECT_EQ(shardpack_dataset_open(folder_.c_str(), &dataset, Error()), SHARDPACK_DATA_LOSS);
 }
 
 TEST_F(ApiHostileTest, HandlesMayBeReleasedInAnyOrder) {

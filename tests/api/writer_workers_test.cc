@@ -1,5 +1,6 @@
 // Writers beside and after each other: workers, resume, forks, what was killed.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,6 +181,40 @@ TEST_F(WriterTest, AWorkerCannotComeBackBeforeTheJobHasEnded) {
   EXPECT_EQ(CodeOf([&] { Writer(At("out"), second); }), Code::kOk);
   ::close(says[1]);
   EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
+TEST_F(WriterTest, ASecondFinishWaitsForTheFirstOne) {
+  const std::string pack = ::getenv("SHARDPACK_PACK");
+  std::ofstream(At("program"))
+      << "#!/bin/sh\n[ \"$1\" = --version ] && exec '" << pack
+      << "' --version\ntrap 'exit 130' INT\nwhile :; do sleep 0.01; done\n";
+  fs::permissions(At("program"), fs::perms::owner_all);
+  ::setenv("SHARDPACK_PACK", At("program").c_str(), 1);
+  Writer writer(At("out"));
+  writer.add("a", {}, images_[0]);
+  Job job = writer.finish();
+  const auto written = fs::last_write_time(At("out.parts/manifest.json"));
+  std::string message;
+  EXPECT_EQ(CodeOf([&] { writer.finish(); }, &message), Code::kState);
+  EXPECT_THAT(message, HasSubstr("has not ended"));
+  EXPECT_EQ(fs::last_write_time(At("out.parts/manifest.json")), written);
+  job.cancel();
+  EXPECT_EQ(job.wait(), 130);
+  ::setenv("SHARDPACK_PACK", pack.c_str(), 1);
+  Finish(writer);  // once it has failed
+  EXPECT_EQ(Dataset(At("out")).samples(), 1u);
+  EXPECT_FALSE(fs::exists(At("out.parts")));
+}
+
+// The system waits for all children, so nobody learns how they ended.
+TEST_F(WriterTest, AProcessThatIgnoresItsChildrenFinishesToo) {
+  ::signal(SIGCHLD, SIG_IGN);
+  Writer writer(At("out"));
+  writer.add("a", {}, images_[0]);
+  Finish(writer);
+  ::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(Dataset(At("out")).samples(), 1u);
+  EXPECT_FALSE(fs::exists(At("out.parts")));
 }
 
 TEST_F(WriterTest, OnlyWhatWasPackedIsRemoved) {

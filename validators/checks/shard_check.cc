@@ -99,7 +99,9 @@ void ShardCheck::OpenIndex() {
     return;
   }
   if (!absl::IsDataLoss(index.status())) {
-    Report(FindingId::kReadError, row_.index.name, "", "", std::string(index.status().message()));
+    Report(
+        absl::IsUnimplemented(index.status()) ? FindingId::kUnknownFormat : FindingId::kReadError,
+        row_.index.name, "", "", std::string(index.status().message()));
   } else if (HashOfIndexFits()) {
     Report(FindingId::kIndexInvalid, row_.index.name, "", "",
            std::string(index.status().message()));
