@@ -58,7 +58,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
 
   path: the folder that `pack` made, several as a list, or a Dataset. split: of that split alone.
   batch: samples of this process's batch; or global_batch: of all processes together. One of them is needed. rank, world_size: this
-    process's share; 'auto' is what torchrun (RANK, WORLD_SIZE), srun (SLURM_*) or mpirun (OMPI_*) say, else one process.
+    process's share; 'auto' is what torch.distributed or jax.distributed say where they are initialised, else what torchrun (RANK, WORLD_SIZE), srun (SLURM_*) or mpirun (OMPI_*) say, else one process.
   size: images are decoded to size x size, or (width, height), in pixels: uint8 or dtype, [n, h, w, 3] or with layout='nchw'
     [n, 3, h, w]. None: batches have the encoded bytes. crop: 'random_resized' (scale, ratio), 'center' (of shortest_side, by
     default 256 for 224) or 'resize'. flip: how probable a mirrored image is. mean, std: of numbers from 0 to 1, one a channel.

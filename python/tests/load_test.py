@@ -3,14 +3,20 @@
 import itertools
 import os
 import pathlib
+import re
+import subprocess
+import sys
 import tempfile
 import threading
+import types
 import unittest
+import unittest.mock
 import warnings
 
 import example_shards
 import numpy
 import shardpack
+from shardpack import _c
 from shardpack._ranks import share_of
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
@@ -129,6 +135,36 @@ class ArgumentsTest(unittest.TestCase):
                             (("auto", "auto", {"RANK": "4", "WORLD_SIZE": "4"}), "below world_size")):
       with self.subTest(arguments), self.assertRaisesRegex(ValueError, what):
         share_of(*arguments)
+
+  def test_a_process_group_decides(self):
+    torchrun, slurm = {"RANK": "3", "WORLD_SIZE": "4"}, {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+
+    def group(rank, size):
+      torch = types.SimpleNamespace(is_initialized=lambda: rank is not None, get_rank=lambda: rank, get_world_size=lambda: size)
+      return unittest.mock.patch.dict(sys.modules, {"torch.distributed": torch})
+
+    def of_jax(rank, size):
+      distributed = types.SimpleNamespace(is_initialized=lambda: rank is not None)
+      # What would begin the backends is not there.
+      asked = {} if rank is None else {"process_index": lambda: rank, "process_count": lambda: size}
+      return unittest.mock.patch.dict(sys.modules, {"jax": types.SimpleNamespace(distributed=distributed, **asked)})
+
+    for kind, asks in ((group, "get_rank"), (of_jax, "process_index")):
+      with kind(None, None):
+        self.assertEqual((share_of("auto", "auto", torchrun), share_of("auto", "auto", {})), ((3, 4), (0, 1)))
+      with kind(3, 4):
+        for environment in ({}, torchrun, slurm, {"RANK": "3"}):
+          self.assertEqual((share_of("auto", "auto", environment), share_of("auto", 4, environment)), ((3, 4), (3, 4)))
+        self.assertEqual(share_of(0, 2, torchrun), (0, 2))
+        with self.assertRaisesRegex(shardpack.OptionError, rf"rank=2 contradicts .*{asks}\(\)=3"):
+          share_of(2, "auto", {})
+      with kind(1, 2):
+        with self.assertRaisesRegex(shardpack.OptionError, rf"{asks}\(\)=1 contradicts the environment's RANK=3; give rank="):
+          share_of("auto", "auto", torchrun)
+        with self.assertRaisesRegex(shardpack.OptionError, r"=2 contradicts the environment's WORLD_SIZE=4"):
+          share_of("auto", "auto", {"RANK": "1", "WORLD_SIZE": "4"})
+    with unittest.mock.patch.dict(sys.modules, {"torch.distributed": types.ModuleType("torch.distributed")}):  # that is being imported
+      self.assertEqual(share_of("auto", "auto", torchrun), (3, 4))
 
   def test_processes_share_each_batch(self):
     whole = [batch.ids.tolist() for batch in load(batch=None, global_batch=12)]

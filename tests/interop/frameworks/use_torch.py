@@ -3,6 +3,7 @@
   python use_torch.py SHARDS [rank]     # with `rank`: what each process of torchrun does
 """
 
+import os
 import subprocess
 import sys
 
@@ -87,6 +88,17 @@ def rank_of_torchrun(shards):
   """Two epochs, with a restart: together the ranks have the batches of one process."""
   torch.distributed.init_process_group("gloo")
   ranks = torch.distributed.get_world_size()
+  # The group that is there decides, whatever started the process; a group of other processes than torchrun's is refused.
+  started = {name: os.environ.pop(name) for name in ("RANK", "WORLD_SIZE")}
+  assert (load(shards)._rank, load(shards)._world_size) == (torch.distributed.get_rank(), ranks)
+  os.environ.update(started, WORLD_SIZE=str(ranks + 1))
+  try:
+    load(shards)
+  except shardpack.OptionError as error:
+    assert f"WORLD_SIZE={ranks + 1}" in str(error), error
+  else:
+    raise AssertionError("two sizes of the world")
+  os.environ.update(started)
   options = {"batch": None, "global_batch": 12, "threads": 1}
   alone = load(shards, **options, rank=0, world_size=1)
   expected = [batch.ids.tolist() for _ in range(2) for batch in alone]
