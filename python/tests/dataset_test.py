@@ -8,6 +8,7 @@ import mmap
 import os
 import pathlib
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -399,7 +400,9 @@ assert batch.keys == ["\\xe9"] and bytes(batch.bytes(0, "f\\xfcr")) == b"x"
         (ValueError, "has 1 entries, but the dataset has 60", lambda: d.where(lambda t: numpy.ones(1, bool))),
         (ValueError, "True and False", lambda: d.where(lambda t: t["label"])),
         (TypeError, "dataset\\[mask\\]", lambda: d.where(labels == 1)),
-        (TypeError, "", lambda: d.where(label=1.5)),
+        *((shardpack.OptionError, f"label must be .*not {re.escape(repr(wrong))}", lambda wrong=wrong: d.where(label=wrong))
+          for wrong in (None, 1.5, b"cat")),
+        (shardpack.OptionError, "label must be .*not b'cat'", lambda: d.where(label=["cat", b"cat"])),
         (KeyError, "colour", lambda: d.where(lambda t: t["colour"])),
         (ValueError, "min_width", lambda: d.where(min_width=-1))):
       with self.assertRaisesRegex(error, message):
