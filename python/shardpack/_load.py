@@ -62,7 +62,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   size: images are decoded to size x size, or (width, height), in pixels: uint8 or dtype, [n, h, w, 3] or with layout='nchw'
     [n, 3, h, w]. None: batches have the encoded bytes. crop: 'random_resized' (scale, ratio), 'center' (of shortest_side, by
     default 256 for 224) or 'resize'. flip: how probable a mirrored image is. mean, std: of numbers from 0 to 1, one a channel.
-  augment: operations on the pixels: an Augment, or its text such as 'rand_augment(2, 9)'. views: versions of each image. mix: a Mix.
+  augment: operations on the pixels: an Augment, or its text such as 'rand_augment(2, 9)'. views: versions of each image. mix: a Mix; then
+    the labels of `images, labels = batch` are batch.soft_labels.
   fields: what is read beside the image: ['image', 'json']. decode_fields: what moves with its crop:
     {'mask.png': 'labels'}, {'json': 'coco'}, {'right.jpg': 'image'}; see Loader.
   shuffle: True (global and exact, new in each epoch, from seed), False, or 'block' for slow media. The same order, crops and flips
@@ -75,7 +76,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   device: 'cuda:0', 'cuda', 'cpu', 'auto' or a Device: batches are copied there ahead, normalised and cast there. channels_last:
     with layout='nchw', that shape with nhwc's strides. decode_on: 'host'; 'device' for its JPEG engines; or 'auto': by whichever of
     these, nvJPEG's hybrid decoder and the CPU decodes whole images fastest in the first batches (then runs do not repeat bit for bit).
-  to: what images and labels are: 'numpy', 'torch', 'jax', 'tf', without a copy where the library allows it. The default is
+  to: what images and labels are: 'numpy', 'torch', 'jax', 'tf' (ModuleNotFoundError without it), without a copy where the library allows it. The default is
     'numpy', and with device= tensors for any library that supports DLPack.
   cursor: where to go on: loader.cursor or loader.state_dict() of an earlier run. resume_on_iter: a `for` after a `break` goes on
     with the epoch instead of beginning the next one.

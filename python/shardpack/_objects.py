@@ -9,6 +9,7 @@ from . import _c
 from ._errors import NotFoundError, OptionError
 from ._library import Handle, call, library
 from ._memory import Memory, import_numpy
+from ._options import slot_of
 
 if TYPE_CHECKING:
   import numpy.typing
@@ -45,7 +46,7 @@ class Objects:
 
   def of(self, slot: int) -> slice:
     """The rows of one slot. Raises IndexError for a slot that is not there."""
-    slot = range(len(self._offsets) - 1)[slot]
+    slot = slot_of(slot, len(self._offsets) - 1, "the batch")
     return slice(int(self._offsets[slot]), int(self._offsets[slot + 1]))
 
   @property

@@ -11,10 +11,9 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, overload
 
 from . import _c
-from ._frameworks import FRAMEWORKS, converted
+from ._frameworks import converted, framework_of
 from ._library import Handle, call, library
 from ._memory import Memory, import_numpy
-from ._options import choice
 from ._sample import Sample
 from ._text import decoded
 
@@ -200,8 +199,7 @@ class EncodedBatch:
 
   def to(self, framework: str) -> EncodedBatch:
     """The same batch, whose labels are of 'numpy', 'torch', 'jax' or 'tf'."""
-    choice(framework, "framework", FRAMEWORKS)
-    return EncodedBatch(self._block, self._ids, self._labels, framework)
+    return EncodedBatch(self._block, self._ids, self._labels, framework_of(framework, "framework"))
 
 
 def collate(samples: Sequence[Sample]) -> EncodedBatch:

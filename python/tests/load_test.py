@@ -380,6 +380,38 @@ class DeviceTest(unittest.TestCase):
         self.assertEqual(on_device.stats()["decode_choice"],
                          "cpu: there is no other way here" if options.get("decode_on") == "auto" else "")
 
+  def test_fields_of_a_batch_on_the_cpu(self):
+    fields = ("image", "txt", "json")
+    loader = load(size=8, fields=fields, device="cpu", seed=2)
+    for batch, host in zip(loader, load(size=8, fields=fields, seed=2), strict=True):
+      self.assertEqual((batch.text(), batch.json(), batch.bytes("txt")), (host.text(), host.json(), host.bytes("txt")))
+      self.assertEqual((bytes(batch.view(-1, "txt")), batch.bytes(1, "txt").tobytes()), (bytes(host.view(-1, "txt")), host.bytes("txt")[1]))
+      numpy.testing.assert_array_equal(batch.to("numpy").images, host.images)
+      numpy.testing.assert_array_equal(batch.indices, host.indices)
+    with self.assertRaisesRegex(KeyError, r"'mask' was not read: load with fields=\('image', 'txt', 'json', 'mask'\)|has no field 'mask'"):
+      batch.text("mask")
+    self.assertEqual(repr(batch), "<DeviceBatch of 8, 8x8x3 uint8, epoch 0, step 2>")
+    self.assertEqual((repr(batch.images), repr(batch.labels)), ("<Tensor of pixels, 8x8x8x3, on cpu>", "<Tensor of labels, 8, on cpu>"))
+    again = batch.to("numpy")
+    batch.release()
+    for ask in (batch.text, lambda: batch.view(0, "txt"), lambda: batch.to("numpy"), again.text, lambda: again.images):
+      with self.assertRaises(shardpack.StateError):
+        ask()
+
+  def test_fields_of_a_batch_on_a_gpu_are_refused(self):
+    """Nothing could read them."""
+    device = shardpack.Device("cpu")
+    with unittest.mock.patch.object(shardpack.Device, "kind", "cuda"):
+      with self.assertRaisesRegex(shardpack.OptionError, "cannot read its field 'txt': leave it out of fields="):
+        load(size=8, fields=["image", "txt"], device=device)
+      load(size=8, device=device)
+    batch = next(shardpack.DeviceLoader(shardpack.Loader(shardpack.Dataset(SHARDS), shardpack.Order(60, 20), device=device)))
+    self.assertEqual(len(batch.bytes("image")), 20)
+    batch._view.device_kind = _c.CUDA
+    batch._spans.clear()
+    with self.assertRaisesRegex(shardpack.UnsupportedError, "on the GPU"):
+      batch.bytes("image")
+
   def test_who_decodes(self):
     loader = load(device="cpu", size=8, threads=1)
     for options in ({"decode_by": "auto"}, {"share_decoding": True}):

@@ -60,6 +60,16 @@ def check_data_loader(shards):
     raise AssertionError("a worker read the same again")
 
 
+def check_mix(shards):
+  """Mixed images come with mixed labels."""
+  mix = {"mix": shardpack.Mix(mixup=0.5, classes=3)}
+  for (images, labels), batch in zip(shardpack.adapters.torch.Iterable(load(shards, **mix)), load(shards, **mix), strict=True):
+    assert labels.dtype == torch.float32 and torch.equal(labels, torch.from_numpy(batch.soft_labels))
+    assert torch.equal(images, torch.from_dlpack(batch.pixels)) and labels.shape == (len(batch), 3)
+  images, labels = next(load(shards, to="torch", **mix))
+  assert labels.dtype == torch.float32 and labels.shape == (16, 3)
+
+
 def check_sampler(shards):
   dataset = shardpack.Dataset(shards)
   for ranks in (2, 3):
@@ -124,5 +134,5 @@ if __name__ == "__main__":
   if len(sys.argv) > 2:
     rank_of_torchrun(sys.argv[1])
   else:
-    for check in (check_tensors, check_data_loader, check_sampler, check_torchrun):
+    for check in (check_tensors, check_data_loader, check_mix, check_sampler, check_torchrun):
       check(sys.argv[1])
