@@ -24,7 +24,7 @@ if TYPE_CHECKING:
   from typing_extensions import Unpack
 
   from ._device_loader import DeviceLoader
-  from ._load_types import LoadOptions, Source
+  from ._load_types import LoadOptions, SomeDevice, Source
 
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _SIZE = r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?"
@@ -37,7 +37,7 @@ def load(path: Source, *, device: None = None, **options: Unpack[LoadOptions]) -
 
 
 @overload
-def load(path: Source, *, device: Any, **options: Unpack[LoadOptions]) -> DeviceLoader:
+def load(path: Source, *, device: SomeDevice, **options: Unpack[LoadOptions]) -> DeviceLoader:
   ...
 
 

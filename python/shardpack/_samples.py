@@ -61,6 +61,13 @@ class Samples(Sequence[Sample]):
   def __repr__(self) -> str:
     return f"<{len(self)} Samples>"
 
+  @property
+  def nbytes(self) -> int:
+    """Of all fields."""
+    if self._content is None:
+      return sum(len(value) for sample in self._all() for value in sample.fields.values())
+    return self._content.nbytes
+
   def __reduce__(self) -> Any:
     return list, (self._all(),)
 
@@ -99,6 +106,10 @@ class Content:
     """(labels, {field: bytes of each slot})."""
     content, fields = self.block()
     return memoryview(self.labels).cast("q").tolist(), {name: _values(content, bounds) for name, bounds in fields.items()}
+
+  @property
+  def nbytes(self) -> int:
+    return sum(sum(sizes) for _, sizes in self._spans.values())
 
   def block(self) -> _Block:
     """They were read into one piece of memory, one after the other."""

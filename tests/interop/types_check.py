@@ -1,4 +1,4 @@
-"""The package's types, as its users' tools see them: mypy --strict over the package and the examples, stubtest, which compares the
+"""The package's types, as its users' tools see them: mypy --strict over the package, the examples and types_of_users.py, stubtest, which compares the
 types with the names at run time, and pyright's verdict on whether the types of all public names are complete.
 
 check(module, pythons, results): `module` is the folder in which the package is. `pythons`: name -> Python.
@@ -49,6 +49,7 @@ def check(module, pythons, results):
     for name, words in (
         ("shardpack", ["-m", "mypy", *options, "-p", "shardpack"]),
         ("examples", ["-m", "mypy", *options, *EXAMPLES]),
+        ("a user's program", ["-m", "mypy", *options, HERE / "types_of_users.py"]),
         ("stubtest", ["-m", "mypy.stubtest", "--mypy-config-file", work / "stubtest.ini", "--allowlist",
                       HERE / "stubtest_allowed.txt", "shardpack"]),
     ):
