@@ -29,6 +29,25 @@ if TYPE_CHECKING:
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _SIZE = r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?"
 _SHUFFLES = {True: "shuffle", False: "sequential", "block": "block_shuffle"}
+# What the arguments of torch's DataLoader, and of torchvision's datasets, are here.
+_OF_TORCH = {
+    "num_workers": "the loader has threads and no worker processes: threads=",
+    "prefetch_factor": "batches are read ahead as far as memory= allows: prefetch_batches=",
+    "persistent_workers": "the loader has threads and no worker processes: leave it out",
+    "multiprocessing_context": "the loader has threads and no worker processes: leave it out",
+    "worker_init_fn": "the loader has threads and no worker processes: leave it out",
+    "pin_memory": "a loader with device='cuda' has page-locked memory: device=",
+    "pin_memory_device": "a loader with device='cuda' has page-locked memory: device=",
+    "transform": "images are decoded to size=, with crop=, flip= and augment=",
+    "transforms": "images are decoded to size=, with crop=, flip= and augment=",
+    "target_transform": "batch.labels are int64: change them in the training loop",
+    "normalize": "with dtype='float32': mean= and std=",
+    "sampler": "shuffle=, weights= and rank= with world_size= say which samples come",
+    "batch_sampler": "shuffle=, weights= and rank= with world_size= say which samples come",
+    "batch_size": "did you mean 'batch'?",
+    "collate_fn": "batches are arrays already, made by the library's threads: leave it out",
+    "generator": "the order depends on seed=",
+}
 
 
 @overload
@@ -132,7 +151,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
 def _unknown(name: str) -> str:
   import inspect  # pylint: disable=import-outside-toplevel
   known = [each for each in inspect.signature(load).parameters if each not in ("path", "unknown")]
-  return f"load() has no argument {name!r}{nearest(name, known)}"
+  return f"load() has no argument {name!r}" + (f"; {_OF_TORCH[name]}" if name in _OF_TORCH else nearest(name, known))
 
 
 def _dataset(path: Any, split: Optional[str]) -> Dataset:

@@ -58,6 +58,34 @@ class ArgumentsTest(unittest.TestCase):
     with self.assertRaisesRegex(TypeError, "no argument 'qqqq'$"):
       load(qqqq=1)
 
+  def test_an_argument_of_torch_is_named_with_what_it_is_here(self):
+    for wrong, right in (("num_workers", "threads="), ("pin_memory", "device="), ("transform", "size=.* augment="), ("normalize", "mean= and std="),
+                         ("sampler", "shuffle=, weights="), ("collate_fn", "leave it out"), ("generator", "seed=")):
+      with self.subTest(wrong), self.assertRaisesRegex(TypeError, f"no argument '{wrong}'; .*{right}"):
+        load(**{wrong: 1})
+    import inspect
+    from shardpack._load import _OF_TORCH
+    named = {word for text in _OF_TORCH.values() for word in re.findall(r"\b(\w+)=", text)}
+    self.assertLessEqual(named, set(inspect.signature(shardpack.load).parameters))
+
+  def test_a_framework_that_is_not_there_is_refused_at_once(self):
+    with unittest.mock.patch.dict(sys.modules, {"torch": None}):
+      sys.modules.pop("shardpack.adapters.torch", None)
+      for ask in (lambda: load(to="torch"), lambda: load(to="torch", size=8, device="cpu"), lambda: next(load()).to("torch"),
+                  lambda: shardpack.Loader(shardpack.Dataset(SHARDS), shardpack.Order(60, 20), to="torch")):
+        with self.assertRaisesRegex(ModuleNotFoundError, "'torch' needs the package torch, which is not installed"):
+          ask()
+
+  def test_adapters_are_imported_by_their_name(self):
+    program = "import shardpack; assert 'adapters' in dir(shardpack); shardpack.adapters.mine"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    self.assertIn("module 'shardpack.adapters' has no attribute 'mine'", ran.stderr)
+    (WORK / "torchdata").mkdir()
+    (WORK / "torchdata" / "__init__.py").write_text("raise ImportError('it was imported')")
+    ran = subprocess.run([sys.executable, "-c", "import shardpack; shardpack.adapters.torchdata"], capture_output=True, text=True, check=False,
+                         env={**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(WORK)])})
+    self.assertIn("it was imported", ran.stderr)
+
   def test_what_does_not_fit_is_named(self):
     for options, what in (({"batch": None}, "needs batch="), ({"global_batch": 8}, "give one of them"),
                           ({"memory": "1XB"}, "memory must be"), ({"memory": "1iB"}, "memory must be"), ({"memory": 0}, "memory must be"),
