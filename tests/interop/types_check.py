@@ -35,8 +35,8 @@ disallow_untyped_decorators = False
 ignore_missing_imports = True
 follow_imports = skip
 """
-FRAMEWORKS = ("datasets", "fsspec", "grain", "jax", "jaxlib", "lightning", "pytorch_lightning", "pyarrow", "pyspark", "ray", "tensorflow",
-              "torchdata", "tqdm")
+FRAMEWORKS = ("accelerate", "datasets", "fsspec", "grain", "jax", "jaxlib", "lightning", "pytorch_lightning", "pyarrow", "pyspark", "ray", "tensorflow",
+              "torchdata", "tqdm", "transformers")
 
 
 def check(module, pythons, results):
