@@ -177,7 +177,11 @@ class BatchFacts:
 
   @property
   def flips(self) -> numpy.typing.NDArray[numpy.bool_]:
-    """bool [n]: which images are mirrored by Decode's flip, of the first view. Raises UnsupportedError for a batch that was not decoded."""
+    """bool [n]: which images are mirrored by Decode's flip, of the first view. Raises UnsupportedError for a batch that was not decoded.
+
+    >>> next(shardpack.load('shards', batch=4, size=32, flip=1.0)).flips.tolist()
+    [True, True, True, True]
+    """
     flips: numpy.typing.NDArray[numpy.bool_] = self._crops()["flip"] != 0
     return flips
 
@@ -391,7 +395,13 @@ class Batch(BatchFacts):
 
   @property
   def images(self) -> Any:
-    """The same as an array of the library that `to` names, without a copy; without a Decode the encoded bytes: a list."""
+    """The same as an array of the library that `to` names, without a copy; without a Decode the encoded bytes: a list.
+
+    >>> next(shardpack.load('shards', batch=8, size=32)).images.shape
+    (8, 32, 32, 3)
+    >>> type(next(shardpack.load('shards', batch=8)).images[0])
+    <class 'bytes'>
+    """
     return self.bytes("image") if self._view.pixels is None else converted(self.pixels, self._look.to)
 
   @property
@@ -467,7 +477,12 @@ class Batch(BatchFacts):
 
   @property
   def weights(self) -> numpy.typing.NDArray[numpy.float32]:
-    """With mix=: float32 [n], the share of that sample."""
+    """With mix=: float32 [n], the share of that sample.
+
+    >>> batch = next(shardpack.load('shards', batch=8, size=32, mix=shardpack.Mix(mixup=0.2, classes=3)))
+    >>> batch.weights.shape, bool((batch.weights <= 1).all())
+    ((8,), True)
+    """
     weights: numpy.typing.NDArray[numpy.float32] = self._mixed("weights", "float32", (len(self),))
     return weights
 
@@ -515,5 +530,10 @@ class Batch(BatchFacts):
   @property
   def objects(self) -> Objects:
     """With decode_fields={'json': 'coco'}: the objects of all slots that are seen, moved with crop and flip. Raises OptionError
-    without."""
+    without.
+
+    >>> batch = next(shardpack.load('shards', batch=8, size=32, crop='resize', decode_fields={'json': 'coco'}))
+    >>> batch.objects.offsets.tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    """
     return Objects(self._handle, len(self), int(self._view.slots))

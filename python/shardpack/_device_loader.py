@@ -45,7 +45,11 @@ class DeviceBatch(BatchFacts):
 
   @property
   def pixels(self) -> Any:
-    """A Tensor [n, channels, height, width], or [n, height, width, channels] with layout='nhwc'; None where nothing is decoded."""
+    """A Tensor [n, channels, height, width], or [n, height, width, channels] with layout='nhwc'; None where nothing is decoded.
+
+    >>> next(shardpack.load('shards', batch=20, size=32, layout='nchw', device='cpu')).pixels
+    <Tensor of pixels, 20x3x32x32, on cpu>
+    """
     self._check()
     axes = _CHANNELS_FIRST if self._look.channels_last and self._view.layout == _c.NHWC else None
     return pixels_of(self._handle, self._view, self._pixel_shape, axes)
@@ -62,7 +66,11 @@ class DeviceBatch(BatchFacts):
 
   @property
   def labels(self) -> Any:
-    """int64 [n]; -1 where there is none, and for padding."""
+    """int64 [n]; -1 where there is none, and for padding.
+
+    >>> next(shardpack.load('shards', batch=20, size=32, device='cpu')).labels
+    <Tensor of labels, 20, on cpu>
+    """
     self._check()
     return converted(labels_of(self._handle, self._view, len(self)), self._look.to)
 
@@ -82,7 +90,16 @@ class DeviceBatch(BatchFacts):
   def release(self, stream: Optional[int] = None) -> None:
     """Gives the memory back now: it is used until what runs on the stream (a cudaStream_t as a number, such as
     torch.cuda.current_stream().cuda_stream; None: the default stream) by now is done. Tensors of the batch must not be used any
-    more; images and labels raise a StateError."""
+    more; images and labels raise a StateError.
+
+    >>> batch = next(shardpack.load('shards', batch=20, size=32, device='cpu'))
+    >>> batch.release()
+    >>> try:
+    ...   batch.images
+    ... except shardpack.StateError as error:
+    ...   print(error)
+    the batch was released
+    """
     call(library.batch_release_on, self._handle, stream)
     self._given_back = True
 
