@@ -77,7 +77,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
 
   path: the folder that `pack` made, several as a list, or a Dataset. split: of that split alone.
   batch: samples of this process's batch; or global_batch: of all processes together. One of them is needed. rank, world_size: this
-    process's share; 'auto' is what torch.distributed or jax.distributed say where they are initialised, else what torchrun (RANK, WORLD_SIZE), srun (SLURM_*) or mpirun (OMPI_*) say, else one process.
+    process's share; 'auto' is what torch.distributed or jax.distributed say where they are initialised, else torchrun (RANK,
+    WORLD_SIZE), srun (SLURM_*) or mpirun (OMPI_*), else one process.
   size: images are decoded to size x size, or (width, height), in pixels: uint8 or dtype, [n, h, w, 3] or with layout='nchw'
     [n, 3, h, w]. None: batches have the encoded bytes. crop: 'random_resized' (scale, ratio), 'center' (of shortest_side, by
     default 256 for 224) or 'resize'. flip: how probable a mirrored image is. mean, std: of numbers from 0 to 1, one a channel.
@@ -95,8 +96,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   device: 'cuda:0', 'cuda', 'cpu', 'auto' or a Device: batches are copied there ahead, normalised and cast there. channels_last:
     with layout='nchw', that shape with nhwc's strides. decode_on: 'host'; 'device' for its JPEG engines; or 'auto': by whichever of
     these, nvJPEG's hybrid decoder and the CPU decodes whole images fastest in the first batches (then runs do not repeat bit for bit).
-  to: what images and labels are: 'numpy', 'torch', 'jax', 'tf' (ModuleNotFoundError without it), without a copy where the library allows it. The default is
-    'numpy', and with device= tensors for any library that supports DLPack.
+  to: what images and labels are: 'numpy', 'torch', 'jax', 'tf', without a copy where the library allows it; ModuleNotFoundError
+    where it is not installed. The default is 'numpy', and with device= tensors for any library that supports DLPack.
   cursor: where to go on: loader.cursor or loader.state_dict() of an earlier run. resume_on_iter: a `for` after a `break` goes on
     with the epoch instead of beginning the next one.
   bad_samples: 'fail', or 'substitute' for at most max_bad_samples. memory: for batches read ahead, bytes or text such as '1GiB'.

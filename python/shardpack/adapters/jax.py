@@ -23,9 +23,9 @@ def _of_array(array: Any) -> Any:
 def global_array(loader: Loader, sharding: Any) -> Iterator[tuple[Any, Any]]:
   """An epoch of a loader in host memory as (images, labels), each one jax.Array of the global batch, sharded along its first axis.
 
-  The loader decodes one view of each image; with mix= labels are float32 [n, classes]. Each process gives its own part: with several, open the loader with rank=jax.process_index() and
-  world_size=jax.process_count(), and let the devices of a process hold consecutive parts. Batches must be whole: drop_last=True
-  or pad_last=True. Raises OptionError otherwise.
+  The loader decodes one view of each image; with mix= labels are float32 [n, classes]. Each process gives its own part: with
+  several, call jax.distributed.initialize() before load(), and let the devices of a process hold consecutive parts. Batches must be
+  whole: drop_last=True or pad_last=True. Raises OptionError otherwise.
 
   >>> import jax
   >>> import shardpack.adapters.jax
