@@ -553,13 +553,15 @@ class Batch {
   State state(std::size_t slot) const {
     return slot < slots() ? static_cast<State>(view_->states[slot]) : State::kPadding;
   }
-  // All slots without gaps; empty if they were not decoded, and after release_on. On a GPU the
-  // memory is the GPU's.
+  // All slots without gaps, as bytes or as a T of the size of their type; empty if T has another
+  // size, if they were not decoded, and after release_on. On a GPU the memory is the GPU's.
   template <typename T = std::byte>
   Span<T> pixels() const&& = delete;
   template <typename T = std::byte>
   Span<T> pixels() const& {
     const shardpack_batch_view now = view();
+    const std::size_t size = now.type == SHARDPACK_U8 ? 1 : now.type == SHARDPACK_F32 ? 4 : 2;
+    if (sizeof(T) != 1 && sizeof(T) != size) return {};
     return {static_cast<T*>(now.pixels), static_cast<std::size_t>(now.pixel_bytes / sizeof(T))};
   }
   // Everything else, as in shardpack.h, as it is now: release_on takes away what was on a device.

@@ -64,10 +64,12 @@ _LATER = {
 if not _typing.TYPE_CHECKING:  # or they would take every name for one of ours
 
   def __getattr__(name: str) -> object:
+    if name == "adapters":
+      return _import_module(".adapters", __name__)
     if name not in _LATER:
       raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(_import_module("." + _LATER[name], __name__), name)
     return value
 
   def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "adapters"})

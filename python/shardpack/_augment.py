@@ -11,7 +11,7 @@ from . import _c
 from ._errors import OptionError
 from ._library import call, library, text_made
 from ._memory import import_numpy
-from ._options import c_path, c_text, choice, real, whole
+from ._options import c_path, c_text, choice, real, rebuilt, whole
 from ._own import address_of, word
 
 Range = Union[float, Sequence[float]]
@@ -306,11 +306,7 @@ class Mix:
     return f"Mix({', '.join(f'{name}={value!r}' for name, value in self._given.items())})"
 
   def __reduce__(self) -> tuple[Any, ...]:
-    return _mix, (self._given,)
-
-
-def _mix(given: dict[str, Any]) -> Mix:
-  return Mix(**given)
+    return rebuilt, (Mix, self._given)
 
 
 def given_plan(augment: Optional[Union[Augment, str]]) -> Optional[Augment]:

@@ -5,15 +5,15 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Optional, TypeVar, Union, overload
 
 from . import _boxes, _c
-from ._errors import NotFoundError, OptionError, StateError
-from ._frameworks import FRAMEWORKS, converted
+from ._errors import NotFoundError, OptionError, nearest
+from ._frameworks import converted, framework_of
 from ._library import Handle, call, library, text_made, text_of
 from ._memory import Memory, import_numpy
 from ._objects import Objects
-from ._options import c_text, choice, whole
+from ._options import c_text, slot_of, whole
 from ._tensor import Tensor, pixels_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _Bytes = bytes  # which a method hides
 _VIEW_BYTES = ctypes.sizeof(_c.batch_view)
 _STATES = ("ok", "padding", "substituted")  # by number
 _PADDING = b"\1"
-_DTYPES = {_c.U8: "uint8", _c.F32: "float32", _c.F16: "float16"}
+_DTYPES = {_c.U8: "uint8", _c.F32: "float32", _c.F16: "float16", _c.BF16: "bfloat16"}
 
 
 class Look(NamedTuple):
@@ -37,6 +37,9 @@ class Look(NamedTuple):
   masks: tuple[str, ...] = ()
   channels_last: bool = False
   warps: bool = False  # pixels may be moved after crop and flip
+
+
+_B = TypeVar("_B", bound="BatchFacts")
 
 
 class BatchFacts:
@@ -53,9 +56,43 @@ class BatchFacts:
       padding = ctypes.string_at(self._view.states, self._slots).find(_PADDING)  # which is at the end
       self._slots = self._slots if padding < 0 else padding
     self._given_back = False
+    self._spans: dict[str, Any] = {}  # of the fields that were asked for
 
   def __len__(self) -> int:
     return self._slots
+
+  def __iter__(self) -> Iterator[Any]:
+    """For `images, labels = batch`; with mix= the labels are soft_labels."""
+    yield self.images
+    yield self._targets
+
+  def __repr__(self) -> str:
+    what = "encoded images"
+    if self._view.pixels is not None:
+      what = "x".join(map(str, self._pixel_shape[1:])) + " " + _DTYPES[self._view.type]
+    return f"<{type(self).__name__} of {len(self)}, {what}, epoch {self.epoch}, step {self.step}>"
+
+  @property
+  def images(self) -> Any:
+    """Of the library that `to` names."""
+    raise NotImplementedError
+
+  @property
+  def labels(self) -> Any:
+    """int64 [n]."""
+    raise NotImplementedError
+
+  @property
+  def _targets(self) -> Any:
+    """What unpacks as labels."""
+    return self.labels
+
+  def to(self: _B, framework: str) -> _B:
+    """The same batch, whose images, labels and masks are of 'numpy', 'torch', 'jax' or 'tf'.
+
+    >>> images, labels = next(shardpack.load('shards', batch=8, size=32)).to('numpy')
+    """
+    return type(self)(self._handle, self._look._replace(to=framework_of(framework, "framework")))
 
   @property
   def epoch(self) -> int:
@@ -69,7 +106,8 @@ class BatchFacts:
 
   @property
   def ids(self) -> numpy.typing.NDArray[numpy.uint64]:
-    """uint64 [n], a copy; PADDING_ID where there is no sample.
+    """uint64 [n], a copy; PADDING_ID, which is 2**64 - 1, where there is no sample. torch does not take uint64 for an index:
+    `indices` is for that.
 
     >>> batch = next(shardpack.load('shards', batch=4, shuffle=False))
     >>> batch.ids
@@ -77,6 +115,17 @@ class BatchFacts:
     """
     ids: numpy.typing.NDArray[numpy.uint64] = self._memory.array(self._view.ids, "uint64", (len(self),)).copy()
     return ids
+
+  @property
+  def indices(self) -> numpy.typing.NDArray[numpy.int64]:
+    """int64 [k]: the ids of the slots that have a sample (`valid`), to index arrays and tensors of the whole dataset. A copy.
+
+    >>> *_, last = shardpack.load('shards', batch=32, pad_last=True)
+    >>> len(last), last.indices.shape, last.indices.dtype
+    (32, (28,), dtype('int64'))
+    """
+    indices: numpy.typing.NDArray[numpy.int64] = self.ids[self.valid].astype("int64")
+    return indices
 
   @property
   def _numbers(self) -> list[int]:
@@ -128,7 +177,11 @@ class BatchFacts:
 
   @property
   def flips(self) -> numpy.typing.NDArray[numpy.bool_]:
-    """bool [n]: which images are mirrored by Decode's flip, of the first view. Raises UnsupportedError for a batch that was not decoded."""
+    """bool [n]: which images are mirrored by Decode's flip, of the first view. Raises UnsupportedError for a batch that was not decoded.
+
+    >>> next(shardpack.load('shards', batch=4, size=32, flip=1.0)).flips.tolist()
+    [True, True, True, True]
+    """
     flips: numpy.typing.NDArray[numpy.bool_] = self._crops()["flip"] != 0
     return flips
 
@@ -194,6 +247,102 @@ class BatchFacts:
     shape = (view.channels, view.height, view.width) if view.layout == _c.NCHW else (view.height, view.width, view.channels)
     return (len(self), *shape) if view.views <= 1 else (view.views, int(view.slots), *shape)
 
+  # ------------------------------------------------------------------------------------------------------------ fields
+
+  @overload
+  def bytes(self, slot: str = "image") -> list[Optional[_Bytes]]:
+    ...
+
+  @overload
+  def bytes(self, slot: int, field: str = "image") -> Any:
+    ...
+
+  def bytes(self, slot: Union[str, int] = "image", field: str = "image") -> Any:
+    """bytes('txt'): the bytes of that field of every slot, copied: a list, with None where a sample has none; one call of the
+    library for a batch. bytes(slot, 'txt'): those of one slot as a uint8 array that views the batch. Raises KeyError for a field
+    that was not read, IndexError for a slot that is not there. A decoded image's bytes are not kept: None.
+
+    >>> batch = next(shardpack.load('shards', batch=8, fields=['image', 'txt']))
+    >>> len(batch.bytes('txt')), batch.bytes(0).dtype
+    (8, dtype('uint8'))
+    """
+    if isinstance(slot, str):
+      view = self._memory.bytes
+      return [view(address, size) if address else None for address, size in self._of_field(slot)[:len(self)]]
+    address, size = self._of_field(field)[slot_of(slot, len(self), "the batch")]
+    return self._memory.uint8(address, size) if address else None
+
+  def view(self, slot: int, field: str = "image") -> Optional[memoryview]:
+    """The bytes of one slot's field, without a copy, read-only; None where the sample has none. Raises KeyError for a field that
+    was not read, IndexError for a slot that is not there.
+
+    >>> batch = next(shardpack.load('shards', batch=8))
+    >>> bytes(batch.view(0)) == batch.bytes()[0]
+    True
+    """
+    address, size = self._of_field(field)[slot_of(slot, len(self), "the batch")]
+    return self._memory.view(address, size).toreadonly() if address else None
+
+  def text(self, field: str = "txt") -> list[Optional[str]]:
+    """A field as UTF-8 of every slot; None where a sample has none. Raises OptionError that names the sample for what is not
+    UTF-8, KeyError for a field that was not read.
+
+    >>> batch = next(shardpack.load('shards', batch=8, shuffle=False, fields=['txt']))
+    >>> len(batch.text())
+    8
+    """
+    return [None if content is None else _decoded(content, what) for content, what in self._named(field)]
+
+  def json(self, field: str = "json") -> list[Any]:
+    """A field, parsed, of every slot; None where a sample has none. Raises OptionError that names the sample for what is not
+    JSON, KeyError for a field that was not read.
+
+    >>> batch = next(shardpack.load('shards', batch=8, fields=['json']))
+    >>> sorted(batch.json()[0])
+    ['boxes', 'number']
+    """
+    return [None if content is None else _boxes.parsed(content, what) for content, what in self._named(field)]
+
+  def box_labels(self, field: str = "json") -> list[Any]:
+    """The labels of boxes(): a list of int64 [k]. Raises OptionError that names the sample where boxes have none, as in a
+    .npy array.
+
+    >>> batch = next(shardpack.load('shards', batch=8, fields=['json']))
+    >>> [labels.tolist() for labels in batch.box_labels()] == [[label] for label in batch.labels]
+    True
+    """
+    return [_boxes.labels_of(content, what) for content, what in self._named(field)]
+
+  def _named(self, field: str) -> Iterator[tuple[Optional[_Bytes], str]]:
+    """The bytes of every slot, and how an error names them."""
+    for content, number in zip(self.bytes(field), self._numbers):
+      yield content, f"the field {field} of sample {number}"
+
+  def _lacks(self, field: str) -> str:
+    """For a KeyError."""
+    dataset, read, name = self._look.dataset, [], _c.text()
+    for n in range(self._view.fields):
+      call(library.batch_field, self._handle, n, name)
+      read.append(text_of(name))
+    if dataset is not None and field not in dataset.fields:
+      return f"the dataset has no field {field!r}{nearest(field, dataset.fields)}; it has {', '.join(dataset.fields)}"
+    return f"the field {field!r} was not read: load with fields={(*dict.fromkeys([*read, field]),)}"
+
+  def _of_field(self, field: str) -> Any:
+    return self._spans.get(field) or self._spans_of(field)
+
+  def _spans_of(self, field: str) -> Any:
+    """[(address, bytes)] of all slots: one call of the library for a batch, and not one for a slot."""
+    slots = int(self._view.slots)
+    spans = (_c.span * slots)()
+    try:
+      call(library.batch_spans, self._handle, c_text(field, "field"), spans, slots)
+    except NotFoundError:
+      raise KeyError(self._lacks(field)) from None
+    numbers = memoryview(spans).cast("B").cast("N").tolist()  # type: ignore[call-overload]
+    self._spans[field] = list(zip(numbers[::2], numbers[1::2]))
+    return self._spans[field]
+
 
 def _decoded(content: bytes, what: str) -> str:
   try:
@@ -205,7 +354,8 @@ def _decoded(content: bytes, what: str) -> str:
 class Batch(BatchFacts):
   """The samples of one step, in host memory: `images, labels = batch`.
 
-  images and labels are of the library that `to` names. pixels, masks and view() are views of the loader's memory: each keeps the
+  images and labels are of the library that `to` names. With mix= what unpacks as labels, and what adapters of frameworks give, is
+  soft_labels; batch.labels stay the numbers of the classes. pixels, masks and view() are views of the loader's memory: each keeps the
   whole batch until it is gone, also after the loader is closed. What is kept cannot be reused, so copy what you keep for long.
 
   >>> batch = next(shardpack.load('shards', split='train', batch=16, size=64, fields=['image', 'json', 'txt']))
@@ -217,21 +367,6 @@ class Batch(BatchFacts):
   >>> batch.boxes()[0].dtype, batch.boxes()[0].shape
   (dtype('float32'), (1, 4))
   """
-
-  def __init__(self, handle: Handle, look: Look = Look()) -> None:
-    super().__init__(handle, look)
-    self._spans: dict[str, Any] = {}  # of the fields that were asked for
-
-  def __iter__(self) -> Iterator[Any]:
-    """For `images, labels = batch`."""
-    yield self.images
-    yield self.labels
-
-  def __repr__(self) -> str:
-    what = "encoded images"
-    if self._view.pixels is not None:
-      what = "x".join(map(str, self._pixel_shape[1:])) + " " + _DTYPES[self._view.type]
-    return f"<Batch of {len(self)}, {what}, epoch {self.epoch}, step {self.step}>"
 
   @property
   def labels(self) -> Any:
@@ -260,16 +395,18 @@ class Batch(BatchFacts):
 
   @property
   def images(self) -> Any:
-    """The same as an array of the library that `to` names, without a copy; without a Decode the encoded bytes: a list."""
+    """The same as an array of the library that `to` names, without a copy; without a Decode the encoded bytes: a list.
+
+    >>> next(shardpack.load('shards', batch=8, size=32)).images.shape
+    (8, 32, 32, 3)
+    >>> type(next(shardpack.load('shards', batch=8)).images[0])
+    <class 'bytes'>
+    """
     return self.bytes("image") if self._view.pixels is None else converted(self.pixels, self._look.to)
 
-  def to(self, framework: str) -> Batch:
-    """The same batch, whose images, labels and masks are of 'numpy', 'torch', 'jax' or 'tf'.
-
-    >>> images, labels = next(shardpack.load('shards', batch=8, size=32)).to('numpy')
-    """
-    choice(framework, "framework", FRAMEWORKS)
-    return type(self)(self._handle, self._look._replace(to=framework))
+  @property
+  def _targets(self) -> Any:
+    return self.labels if self._view.soft_labels is None else self.soft_labels
 
   def __dlpack_device__(self) -> tuple[int, int]:
     return self._tensor().__dlpack_device__()
@@ -285,62 +422,6 @@ class Batch(BatchFacts):
     if tensor is None:
       raise BufferError("a batch that is not decoded has no pixels")
     return tensor
-
-  # ------------------------------------------------------------------------------------------------------------ fields
-
-  @overload
-  def bytes(self, slot: str = "image") -> list[Optional[_Bytes]]:
-    ...
-
-  @overload
-  def bytes(self, slot: int, field: str = "image") -> Any:
-    ...
-
-  def bytes(self, slot: Union[str, int] = "image", field: str = "image") -> Any:
-    """bytes('txt'): the bytes of that field of every slot, copied: a list, with None where a sample has none; one call of the
-    library for a batch. bytes(slot, 'txt'): those of one slot as a uint8 array that views the batch. Raises KeyError for a field
-    that was not read, IndexError for a slot that is not there. A decoded image's bytes are not kept: None.
-
-    >>> batch = next(shardpack.load('shards', batch=8, fields=['image', 'txt']))
-    >>> len(batch.bytes('txt')), batch.bytes(0).dtype
-    (8, dtype('uint8'))
-    """
-    if isinstance(slot, str):
-      view = self._memory.bytes
-      return [view(address, size) if address else None for address, size in self._of_field(slot)[:len(self)]]
-    address, size = self._of_field(field)[range(len(self))[slot]]
-    return self._memory.uint8(address, size) if address else None
-
-  def view(self, slot: int, field: str = "image") -> Optional[memoryview]:
-    """The bytes of one slot's field, without a copy, read-only; None where the sample has none. Raises KeyError for a field that
-    was not read, IndexError for a slot that is not there.
-
-    >>> batch = next(shardpack.load('shards', batch=8))
-    >>> bytes(batch.view(0)) == batch.bytes()[0]
-    True
-    """
-    address, size = self._of_field(field)[range(len(self))[slot]]
-    return self._memory.view(address, size).toreadonly() if address else None
-
-  def text(self, field: str = "txt") -> list[Optional[str]]:
-    """A field as UTF-8 of every slot; None where a sample has none. Raises OptionError that names the sample for what is not
-    UTF-8, KeyError for a field that was not read.
-
-    >>> batch = next(shardpack.load('shards', batch=8, shuffle=False, fields=['txt']))
-    >>> len(batch.text())
-    8
-    """
-    return [None if content is None else _decoded(content, what) for content, what in self._named(field)]
-
-  def json(self, field: str = "json") -> list[Any]:
-    """A field, parsed, of every slot; None where a sample has none. Raises OptionError that names the sample for what is not
-    JSON, KeyError for a field that was not read.
-
-    >>> batch = next(shardpack.load('shards', batch=8, fields=['json']))
-    >>> sorted(batch.json()[0])
-    ['boxes', 'number']
-    """
-    return [None if content is None else _boxes.parsed(content, what) for content, what in self._named(field)]
 
   def boxes(self, format: str = "xyxy", *, field: str = "json", stored: str = "xywh") -> list[Any]:
     """Boxes of every slot's objects, in pixels of the decoded image: moved with its crop, resize and flip, and cut at its edges
@@ -363,16 +444,6 @@ class Batch(BatchFacts):
       boxes = _boxes.moved(boxes, self._corners(), self.flips, self._view.width, self._view.height)
     return [_boxes.formatted(each, format) for each in boxes]
 
-  def box_labels(self, field: str = "json") -> list[Any]:
-    """The labels of boxes(): a list of int64 [k]. Raises OptionError that names the sample where boxes have none, as in a
-    .npy array.
-
-    >>> batch = next(shardpack.load('shards', batch=8, fields=['json']))
-    >>> [labels.tolist() for labels in batch.box_labels()] == [[label] for label in batch.labels]
-    True
-    """
-    return [_boxes.labels_of(content, what) for content, what in self._named(field)]
-
   def program(self, slot: int, view: int = 0) -> str:
     """What the Decode's augment drew for this sample, for apply_program; '' for padding. Raises IndexError for a slot or view that
     is not there, UnsupportedError for a batch that was not decoded.
@@ -380,7 +451,7 @@ class Batch(BatchFacts):
     >>> next(shardpack.load('shards', batch=8, size=32, augment='rotate(30..30)')).program(0)
     'rotate(30)'
     """
-    return text_made(library.batch_program, self._handle, range(len(self))[slot], whole(view, "view", 32))
+    return text_made(library.batch_program, self._handle, slot_of(slot, len(self), "the batch"), whole(view, "view", 32))
 
   @property
   def soft_labels(self) -> Any:
@@ -406,7 +477,12 @@ class Batch(BatchFacts):
 
   @property
   def weights(self) -> numpy.typing.NDArray[numpy.float32]:
-    """With mix=: float32 [n], the share of that sample."""
+    """With mix=: float32 [n], the share of that sample.
+
+    >>> batch = next(shardpack.load('shards', batch=8, size=32, mix=shardpack.Mix(mixup=0.2, classes=3)))
+    >>> batch.weights.shape, bool((batch.weights <= 1).all())
+    ((8,), True)
+    """
     weights: numpy.typing.NDArray[numpy.float32] = self._mixed("weights", "float32", (len(self),))
     return weights
 
@@ -443,9 +519,9 @@ class Batch(BatchFacts):
     try:
       call(library.batch_decoded, self._handle, c_text(field, "field"), found)
     except NotFoundError:
-      raise KeyError(field) from None
+      raise KeyError(f"the field {field!r} was not decoded: load with decode_fields={{{field!r}: 'labels'}}, or what else it is") from None
     if found.kind == _c.AS_COCO:
-      raise KeyError(f"{field}: see objects")
+      raise KeyError(f"the field {field!r} is decoded to objects: take batch.objects")
     dtype, shape = _DTYPES[self._view.type], self._pixel_shape
     if found.kind in (_c.AS_LABELS, _c.AS_COCO_LABELS):
       dtype, shape = f"uint{8 * found.label_bytes}", (len(self), self._view.height, self._view.width)
@@ -454,25 +530,10 @@ class Batch(BatchFacts):
   @property
   def objects(self) -> Objects:
     """With decode_fields={'json': 'coco'}: the objects of all slots that are seen, moved with crop and flip. Raises OptionError
-    without."""
+    without.
+
+    >>> batch = next(shardpack.load('shards', batch=8, size=32, crop='resize', decode_fields={'json': 'coco'}))
+    >>> batch.objects.offsets.tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    """
     return Objects(self._handle, len(self), int(self._view.slots))
-
-  def _named(self, field: str) -> Iterator[tuple[Optional[_Bytes], str]]:
-    """The bytes of every slot, and how an error names them."""
-    for content, number in zip(self.bytes(field), self._numbers):
-      yield content, f"the field {field} of sample {number}"
-
-  def _of_field(self, field: str) -> Any:
-    return self._spans.get(field) or self._spans_of(field)
-
-  def _spans_of(self, field: str) -> Any:
-    """[(address, bytes)] of all slots: one call of the library for a batch, and not one for a slot."""
-    slots = int(self._view.slots)
-    spans = (_c.span * slots)()
-    try:
-      call(library.batch_spans, self._handle, c_text(field, "field"), spans, slots)
-    except NotFoundError:
-      raise KeyError(field) from None
-    numbers = memoryview(spans).cast("B").cast("N").tolist()  # type: ignore[call-overload]
-    self._spans[field] = list(zip(numbers[::2], numbers[1::2]))
-    return self._spans[field]

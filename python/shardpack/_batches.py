@@ -11,7 +11,7 @@ import threading
 from _thread import RLock
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, TypeVar
 from weakref import ref
 
 from . import _c, _resume
@@ -49,6 +49,9 @@ class Epoch:
 
   def __next__(self) -> Any:
     return self._loader._next_of(self)
+
+
+_L = TypeVar("_L", bound="Batches")
 
 
 class Batches:
@@ -506,7 +509,7 @@ class Batches:
     """Closes it without a wait in which signals are answered."""
     self._handle, self._came = None, Handle(library.batch_release)
 
-  def __enter__(self) -> Any:
+  def __enter__(self: _L) -> _L:
     return self
 
   def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]) -> None:

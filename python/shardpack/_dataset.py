@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Iterator, Sequence, SupportsIndex, Tuple, Union, overload
 
 from . import _c, _columns, _select, _source
 from ._columns import Columns
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
   Uint32s = numpy.typing.NDArray[numpy.uint32]
   Uint64s = numpy.typing.NDArray[numpy.uint64]
   Strings = numpy.typing.NDArray[numpy.object_]
+
+
+_BLOCK_BYTES = 64 << 20  # that a loop over samples reads at once
 
 
 class Dataset:
@@ -103,11 +106,12 @@ class Dataset:
   def __len__(self) -> int:
     return self._info.samples  # type: ignore[no-any-return]
 
+  # An array says that it can be an index too: one of a single number can.
   @overload
-  def __getitem__(self, which: int) -> Sample: ...
+  def __getitem__(self, which: Union[slice, Ids]) -> Dataset: ...  # type: ignore[overload-overlap]
 
   @overload
-  def __getitem__(self, which: Union[slice, Ids]) -> Dataset: ...
+  def __getitem__(self, which: SupportsIndex) -> Sample: ...
 
   def __getitem__(self, which: Any) -> Any:
     """dataset[7], dataset[-1]: a Sample, read and verified. dataset[2:9], dataset[mask], dataset[ids]: a Dataset of these.
@@ -118,6 +122,19 @@ class Dataset:
     if getattr(which, "ndim", 0) or not hasattr(which, "__index__"):
       return self._of_ids(_select.base_ids(self, which))
     return self.__getitems__((which,))[0]
+
+  def __iter__(self) -> Iterator[Sample]:
+    """The Samples one after the other, read in blocks as by __getitems__: of 256, or of as many as make up 64 MB.
+
+    >>> [sample.id for sample in shardpack.Dataset("shards")[:3]]
+    [0, 1, 2]
+    """
+    first, count = 0, 16
+    while first < len(self):
+      samples = self.__getitems__(range(first, min(first + count, len(self))))
+      first += len(samples)
+      count = min(256, max(1, _BLOCK_BYTES * len(samples) // max(1, samples.nbytes)))
+      yield from samples
 
   def __getitems__(self, ids: Sequence[int]) -> Samples:
     """The Samples with these numbers, a sequence, with one call of the library, which reads in the order of the shards. torch's
@@ -332,6 +349,15 @@ class Dataset:
     ['cat', 'dog', 'owl']
     """
     return list(self._class_names)
+
+  @property
+  def class_to_idx(self) -> Dict[str, int]:
+    """{class: label}, as torchvision's datasets have it.
+
+    >>> shardpack.Dataset("shards").class_to_idx
+    {'cat': 0, 'dog': 1, 'owl': 2}
+    """
+    return {name: label for label, name in enumerate(self._class_names)}
 
   @property
   def _class_names(self) -> List[str]:

@@ -62,6 +62,11 @@ class Decode:
     self._views = whole(views, "views", 16, least=1)
     self._options.min_ratio, self._options.max_ratio = _range(ratio, "ratio")
 
+  def __repr__(self) -> str:
+    options = [f"{name}={self._given[name]!r}" for name, default in (Decode.__init__.__kwdefaults__ or {}).items()
+               if str(self._given[name]) != str(default)]  # arrays too
+    return f"Decode({', '.join([str(self._given['width']), str(self._given['height']), *options])})"
+
   def _refuse_off_host(self) -> None:
     """Where a device crops."""
     if self._augment is not None or self._views > 1:

@@ -13,8 +13,8 @@ from ._batches import Batches
 from ._dataset import Dataset
 from ._decode import Decode
 from ._device import Device
-from ._errors import OptionError, StateError
-from ._frameworks import FRAMEWORKS, converted
+from ._errors import OptionError, StateError, UnsupportedError
+from ._frameworks import converted, framework_of
 from ._library import Handle, call, library, made, text_made, waited
 from ._loader import Loader, cursor_at
 from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, flag, normalising, of_type, signed, whole
@@ -39,11 +39,17 @@ class DeviceBatch(BatchFacts):
   >>> batch.pixels.shape, batch.labels.shape
   ((20, 3, 32, 32), (20,))
   >>> batch.release()
+
+  On the CPU it also has the fields that were read: bytes(), view(), text() and json().
   """
 
   @property
   def pixels(self) -> Any:
-    """A Tensor [n, channels, height, width], or [n, height, width, channels] with layout='nhwc'; None where nothing is decoded."""
+    """A Tensor [n, channels, height, width], or [n, height, width, channels] with layout='nhwc'; None where nothing is decoded.
+
+    >>> next(shardpack.load('shards', batch=20, size=32, layout='nchw', device='cpu')).pixels
+    <Tensor of pixels, 20x3x32x32, on cpu>
+    """
     self._check()
     axes = _CHANNELS_FIRST if self._look.channels_last and self._view.layout == _c.NHWC else None
     return pixels_of(self._handle, self._view, self._pixel_shape, axes)
@@ -60,14 +66,13 @@ class DeviceBatch(BatchFacts):
 
   @property
   def labels(self) -> Any:
-    """int64 [n]; -1 where there is none, and for padding."""
+    """int64 [n]; -1 where there is none, and for padding.
+
+    >>> next(shardpack.load('shards', batch=20, size=32, device='cpu')).labels
+    <Tensor of labels, 20, on cpu>
+    """
     self._check()
     return converted(labels_of(self._handle, self._view, len(self)), self._look.to)
-
-  def __iter__(self) -> Iterator[Any]:
-    """For `images, labels = batch`."""
-    yield self.images
-    yield self.labels
 
   def synchronize(self) -> None:
     """Waits until the batch is there, for use on any stream; Ctrl-C ends the wait. Then end with release(stream): no other call
@@ -85,9 +90,32 @@ class DeviceBatch(BatchFacts):
   def release(self, stream: Optional[int] = None) -> None:
     """Gives the memory back now: it is used until what runs on the stream (a cudaStream_t as a number, such as
     torch.cuda.current_stream().cuda_stream; None: the default stream) by now is done. Tensors of the batch must not be used any
-    more; images and labels raise a StateError."""
+    more; images and labels raise a StateError.
+
+    >>> batch = next(shardpack.load('shards', batch=20, size=32, device='cpu'))
+    >>> batch.release()
+    >>> try:
+    ...   batch.images
+    ... except shardpack.StateError as error:
+    ...   print(error)
+    the batch was released
+    """
     call(library.batch_release_on, self._handle, stream)
     self._given_back = True
+
+  def to(self, framework: str) -> DeviceBatch:
+    """The same batch, whose images and labels are of 'numpy' (on the CPU), 'torch', 'jax' or 'tf'. release() of one is release() of both.
+
+    >>> images, labels = next(shardpack.load('shards', batch=20, size=32, device='cpu')).to('numpy')
+    """
+    self._check()
+    return super().to(framework)
+
+  def _of_field(self, field: str) -> Any:
+    self._check()
+    if self._view.device_kind != _c.HOST:
+      raise UnsupportedError("the bytes of fields are on the GPU: read them in a loader without device=")
+    return super()._of_field(field)
 
   def _check(self) -> None:
     if self._given_back:
@@ -229,7 +257,7 @@ class DeviceLoader(BatchesOnDevice):
       raise OptionError("channels_last needs layout='nchw', whose shape it keeps")
     preprocess = dtype is not None or decode is not None
     if to is not None:
-      choice(to, "to", FRAMEWORKS)
+      framework_of(to)
     means, stds = normalising(dtype, mean, std)
     self._options = _c.device_options(
         size=ctypes.sizeof(_c.device_options),
@@ -248,6 +276,10 @@ class DeviceLoader(BatchesOnDevice):
       self._options.decode = ctypes.pointer(_for_device(decode))
       self._options.filter = decode._options.filter
       self._options.augment = decode._augment_of_device()
+    unreachable = [name for name in loader._given["fields"] if name != "image"] if device.kind == "cuda" else []
+    if unreachable:
+      raise OptionError(f"a batch on a GPU has images, labels and ids, and Python cannot read its field {unreachable[0]!r}: leave it out of fields=, "
+                        "and take it from dataset.__getitems__(batch.indices), or from a loader without device=")
     if loader._functions:
       raise OptionError("functions of batches change pixels in host memory: use the batches of the Loader")
     self._loader, self._decode, self._before = loader, decode, ""
@@ -343,7 +375,7 @@ class ResidentLoader(BatchesOnDevice):
     if decode is not None:
       of_type(decode, Decode, "decode")
     if to is not None:
-      choice(to, "to", FRAMEWORKS)
+      framework_of(to)
     means, stds = normalising(dtype, mean, std)
     self._options = _c.resident_options(
         size=ctypes.sizeof(_c.resident_options),

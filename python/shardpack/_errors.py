@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import Any, Iterable, Mapping, Sequence
 
 
@@ -10,7 +11,8 @@ class Error(Exception):
   """What the library reports. It can be pickled, with all of its attributes.
 
   `code` is its name, such as "DATA_LOSS". `path`, `shard`, `key`, `field`, `record`, `offset` and `id` say where, and are None
-  where that is not known: `record` counts in the shard, `offset` is in bytes, `id` counts in the dataset.
+  where that is not known: `record` counts in the shard, `offset` is in bytes, `id` counts in the dataset. Those that are an
+  OSError have path as `filename` too, and `errno` and `strerror` where the system said why.
 
   >>> try:
   ...   shardpack.Dataset("shards")[1000]
@@ -28,16 +30,28 @@ class Error(Exception):
   offset: int | None = None
   id: int | None = None
 
-  # Those of the built-in classes know nothing of an errno that was set later.
+  def __str__(self) -> str:
+    """What happened: an OSError with an errno and a filename would say these instead."""
+    return str(self.args[0]) if len(self.args) == 1 else super().__str__()
+
+  # Those of the built-in classes know nothing of what was set later.
   def __reduce__(self) -> tuple[Any, ...]:
-    return _again, (type(self), self.args, self.__dict__, getattr(self, "errno", None))
+    return _again, (type(self), self.args, self.__dict__, *_of_system(self))
 
 
-def _again(kind: type[Error], arguments: tuple[Any, ...], attributes: Mapping[str, Any], errno: int | None) -> Error:
+def _of_system(error: Error) -> tuple[int | None, str | None]:
+  return (error.errno, error.filename) if isinstance(error, OSError) else (None, None)
+
+
+def _again(kind: type[Error], arguments: tuple[Any, ...], attributes: Mapping[str, Any], errno: int | None,
+           filename: str | None = None) -> Error:
   error = kind(*arguments)
   error.__dict__.update(attributes)
-  if errno is not None and isinstance(error, OSError):
-    error.errno = errno
+  if isinstance(error, OSError):
+    if errno is not None:
+      error.errno, error.strerror = errno, os.strerror(errno)
+    if filename is not None:
+      error.filename = filename
   return error
 
 
@@ -151,25 +165,22 @@ _OF_CODE: dict[str, type[Error]] = {
 
 def of(code: str, info: Any) -> Error:
   """The exception for a code's name and a shardpack_error_info."""
-  error = _OF_CODE.get(code, InternalError)(_text(info.message))
-  error.code = code
+  attributes: dict[str, Any] = {"code": code}
   for name in ("path", "shard", "key", "field"):
     text = _text(getattr(info, name))
     if text:
-      setattr(error, name, text)
+      attributes[name] = text
   for name in ("record", "offset", "id"):
     number = getattr(info, name)
     if number >= 0:
-      setattr(error, name, number)
-  if info.system_errno and isinstance(error, OSError):
-    error.errno = info.system_errno
-  return error
+      attributes[name] = number
+  return _again(_OF_CODE.get(code, InternalError), (_text(info.message),), attributes, info.system_errno or None, attributes.get("path"))
 
 
 def of_function(name: str, error: Error) -> Error:
   """Another exception where the function says more than its code."""
   if name == "shardpack_dataset_open" and error.code in ("NOT_FOUND", "INVALID"):
-    return _again(NotADatasetError, error.args, error.__dict__, getattr(error, "errno", None))
+    return _again(NotADatasetError, error.args, error.__dict__, *_of_system(error))
   return error
 
 

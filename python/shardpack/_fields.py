@@ -7,7 +7,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _c
 from ._errors import OptionError
-from ._options import c_text, choice, flag, real, whole
+from ._options import c_text, choice, flag, real, rebuilt, whole
 
 _SHARES = {"all": _c.SHARE_ALL, "geometry": _c.SHARE_GEOMETRY, "none": _c.SHARE_NONE}
 _BITS = {8: 0, 16: 1}
@@ -41,6 +41,9 @@ class Labels:
 
   def __repr__(self) -> str:
     return _repr(self, Labels)
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return rebuilt, (type(self), self._given)
 
 
 class CocoLabels:
@@ -103,6 +106,9 @@ class Coco:
 
   def __repr__(self) -> str:
     return _repr(self, Coco)
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return rebuilt, (type(self), self._given)
 
 
 class Paired:

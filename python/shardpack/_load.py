@@ -24,11 +24,30 @@ if TYPE_CHECKING:
   from typing_extensions import Unpack
 
   from ._device_loader import DeviceLoader
-  from ._load_types import LoadOptions, Source
+  from ._load_types import LoadOptions, SomeDevice, Source
 
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _SIZE = r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?"
 _SHUFFLES = {True: "shuffle", False: "sequential", "block": "block_shuffle"}
+# What the arguments of torch's DataLoader, and of torchvision's datasets, are here.
+_OF_TORCH = {
+    "num_workers": "the loader has threads and no worker processes: threads=",
+    "prefetch_factor": "batches are read ahead as far as memory= allows: prefetch_batches=",
+    "persistent_workers": "the loader has threads and no worker processes: leave it out",
+    "multiprocessing_context": "the loader has threads and no worker processes: leave it out",
+    "worker_init_fn": "the loader has threads and no worker processes: leave it out",
+    "pin_memory": "a loader with device='cuda' has page-locked memory: device=",
+    "pin_memory_device": "a loader with device='cuda' has page-locked memory: device=",
+    "transform": "images are decoded to size=, with crop=, flip= and augment=",
+    "transforms": "images are decoded to size=, with crop=, flip= and augment=",
+    "target_transform": "batch.labels are int64: change them in the training loop",
+    "normalize": "with dtype='float32': mean= and std=",
+    "sampler": "shuffle=, weights= and rank= with world_size= say which samples come",
+    "batch_sampler": "shuffle=, weights= and rank= with world_size= say which samples come",
+    "batch_size": "did you mean 'batch'?",
+    "collate_fn": "batches are arrays already, made by the library's threads: leave it out",
+    "generator": "the order depends on seed=",
+}
 
 
 @overload
@@ -37,7 +56,7 @@ def load(path: Source, *, device: None = None, **options: Unpack[LoadOptions]) -
 
 
 @overload
-def load(path: Source, *, device: Any, **options: Unpack[LoadOptions]) -> DeviceLoader:
+def load(path: Source, *, device: SomeDevice, **options: Unpack[LoadOptions]) -> DeviceLoader:
   ...
 
 
@@ -58,11 +77,13 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
 
   path: the folder that `pack` made, several as a list, or a Dataset. split: of that split alone.
   batch: samples of this process's batch; or global_batch: of all processes together. One of them is needed. rank, world_size: this
-    process's share; 'auto' is what torchrun (RANK, WORLD_SIZE), srun (SLURM_*) or mpirun (OMPI_*) say, else one process.
+    process's share; 'auto' is what torch.distributed or jax.distributed say where they are initialised, else torchrun (RANK,
+    WORLD_SIZE), srun (SLURM_*) or mpirun (OMPI_*), else one process.
   size: images are decoded to size x size, or (width, height), in pixels: uint8 or dtype, [n, h, w, 3] or with layout='nchw'
     [n, 3, h, w]. None: batches have the encoded bytes. crop: 'random_resized' (scale, ratio), 'center' (of shortest_side, by
     default 256 for 224) or 'resize'. flip: how probable a mirrored image is. mean, std: of numbers from 0 to 1, one a channel.
-  augment: operations on the pixels: an Augment, or its text such as 'rand_augment(2, 9)'. views: versions of each image. mix: a Mix.
+  augment: operations on the pixels: an Augment, or its text such as 'rand_augment(2, 9)'. views: versions of each image. mix: a Mix; then
+    the labels of `images, labels = batch` are batch.soft_labels.
   fields: what is read beside the image: ['image', 'json']. decode_fields: what moves with its crop:
     {'mask.png': 'labels'}, {'json': 'coco'}, {'right.jpg': 'image'}; see Loader.
   shuffle: True (global and exact, new in each epoch, from seed), False, or 'block' for slow media. The same order, crops and flips
@@ -75,8 +96,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   device: 'cuda:0', 'cuda', 'cpu', 'auto' or a Device: batches are copied there ahead, normalised and cast there. channels_last:
     with layout='nchw', that shape with nhwc's strides. decode_on: 'host'; 'device' for its JPEG engines; or 'auto': by whichever of
     these, nvJPEG's hybrid decoder and the CPU decodes whole images fastest in the first batches (then runs do not repeat bit for bit).
-  to: what images and labels are: 'numpy', 'torch', 'jax', 'tf', without a copy where the library allows it. The default is
-    'numpy', and with device= tensors for any library that supports DLPack.
+  to: what images and labels are: 'numpy', 'torch', 'jax', 'tf', without a copy where the library allows it; ModuleNotFoundError
+    where it is not installed. The default is 'numpy', and with device= tensors for any library that supports DLPack.
   cursor: where to go on: loader.cursor or loader.state_dict() of an earlier run. resume_on_iter: a `for` after a `break` goes on
     with the epoch instead of beginning the next one.
   bad_samples: 'fail', or 'substitute' for at most max_bad_samples. memory: for batches read ahead, bytes or text such as '1GiB'.
@@ -131,7 +152,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
 def _unknown(name: str) -> str:
   import inspect  # pylint: disable=import-outside-toplevel
   known = [each for each in inspect.signature(load).parameters if each not in ("path", "unknown")]
-  return f"load() has no argument {name!r}{nearest(name, known)}"
+  return f"load() has no argument {name!r}" + (f"; {_OF_TORCH[name]}" if name in _OF_TORCH else nearest(name, known))
 
 
 def _dataset(path: Any, split: Optional[str]) -> Dataset:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
+from typing import Any, Literal, Mapping, Optional, Protocol, Sequence, TypedDict, Union
 
 from ._arguments import Path
 from ._augment import Augment, Mix
 from ._dataset import Dataset
+from ._device import Device
 from ._fields import FieldDecodes
 
 Source = Union[Path, Sequence[Union[Path, Dataset]], Dataset]
+
+
+class DeviceOfTorch(Protocol):
+  """torch.device."""
+
+  @property
+  def type(self) -> str:
+    ...
+
+  @property
+  def index(self) -> Optional[int]:
+    ...
+
+
+SomeDevice = Union[str, int, Device, DeviceOfTorch]
 
 
 class LoadOptions(TypedDict, total=False):

@@ -16,7 +16,7 @@ from ._decode import Decode
 from ._device import Device
 from ._errors import CursorError, Error, OptionError
 from ._fields import DecodeFields, FieldDecodes
-from ._frameworks import FRAMEWORKS
+from ._frameworks import framework_of
 from ._library import Handle, call, library, made
 from ._options import c_text, choice, cursor_text, flag, names, of_type, signed, whole
 from ._order import Order
@@ -113,7 +113,7 @@ class Loader(Batches):
     if max_bad_samples == 0:  # which would be the default's sign
       self._options.bad_samples = _c.BAD_FAIL
     self._dataset, self._decode, self._device = dataset, decode, device  # the options point into them
-    choice(to, "to", FRAMEWORKS)
+    framework_of(to)
     look = Look(dataset, to, flag(cut, "cut"), tuple(more.maps), warps=warps)
     state, given = (cursor, None) if isinstance(cursor, Mapping) else (None, cursor_text(cursor))
     text = None if given is None else decoded(given)
@@ -153,9 +153,6 @@ class Loader(Batches):
     batch: Batch = super().__next__()
     return batch
 
-  def __enter__(self) -> Loader:
-    return self
-
   def to(self, device: Any, **options: Any) -> DeviceLoader:
     """A DeviceLoader of the same batches from here on, which takes this loader over. device: as of Device. options: those of
     DeviceLoader; a Decode that normalises or casts leaves that to the device.
@@ -183,6 +180,17 @@ class Loader(Batches):
   def _give_back(self, handle: Handle) -> None:
     """From a DeviceLoader that could not be made. If the library has taken the loader all the same, it says so from now on."""
     self._handle = handle
+
+
+def check_shape(loader: Any, what: str) -> Loader:
+  """The loader, if its batches can be arrays of one shape in host memory. what: wants them."""
+  if not isinstance(loader, Loader):
+    raise OptionError(f"{what} needs batches in host memory, of load() without device=, not a {type(loader).__name__}")
+  if loader._decode is None:
+    raise OptionError(f"{what} needs batches of one shape: load with size=")
+  if loader._decode._views > 1:
+    raise OptionError(f"{what} gets one view of each image: load with views=1")
+  return loader
 
 
 def cursor_at(dataset: Dataset, order: Order, **options: Any) -> str:

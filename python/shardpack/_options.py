@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from operator import index
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from . import _c
 from ._errors import OptionError
@@ -32,6 +32,20 @@ def _index(value: Any, what: str) -> int:
     return index(value)
   except TypeError:
     raise OptionError(f"{what} must be a whole number, not {value!r}") from None
+
+
+def slot_of(slot: Any, slots: int, what: str) -> int:
+  """The number of a slot; negative ones count from the end."""
+  try:
+    return range(slots)[index(slot)]
+  except IndexError:
+    there = f"but those from 0 to {slots - 1}" if slots else "which is empty"
+    raise IndexError(f"{what} has no slot {slot}, {there}") from None
+
+
+def rebuilt(kind: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+  """For __reduce__ of what holds structs, which point into memory: made anew of the same arguments."""
+  return kind(**given)
 
 
 def signed(value: Any, what: str) -> int:

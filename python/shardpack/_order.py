@@ -9,7 +9,7 @@ from . import _c
 from ._errors import OptionError
 from ._library import call, library, made
 from ._memory import ids_of, import_numpy
-from ._options import choice, real, whole
+from ._options import choice, real, rebuilt, whole
 
 if TYPE_CHECKING:
   import numpy.typing
@@ -117,6 +117,9 @@ class Order:
 
   def __repr__(self) -> str:
     return f"<Order {self.explain()}>"
+
+  def __reduce__(self) -> tuple[Any, ...]:
+    return rebuilt, (type(self), self._given)
 
 
 def _part(part: Sequence[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
 from ._errors import OptionError
@@ -28,6 +29,31 @@ def _found(environment: Mapping[str, str]) -> Optional[tuple[str, str]]:
   return None
 
 
+def _group() -> Optional[tuple[Share, tuple[str, str]]]:
+  """What torch or JAX say, where the program has joined its processes, and how to ask them. Nothing is imported, nor begun."""
+  torch = sys.modules.get("torch.distributed")
+  if getattr(torch, "is_initialized", bool)():  # builds without it have no such function
+    return (Share(torch.get_rank(), torch.get_world_size()),  # type: ignore[union-attr]
+            ("torch.distributed.get_rank()", "torch.distributed.get_world_size()"))
+  jax = sys.modules.get("jax")
+  if getattr(getattr(jax, "distributed", None), "is_initialized", bool)():
+    return (Share(jax.process_index(), jax.process_count()),  # type: ignore[union-attr]
+            ("jax.process_index()", "jax.process_count()"))
+  return None
+
+
+def _started(environment: Mapping[str, str]) -> Optional[tuple[Share, tuple[str, str]]]:
+  """This process's share, and the names of who says so."""
+  group = _group()
+  if group is None:
+    found = _found(environment)
+    return (Share(*(_number(environment, name) for name in found)), found) if found else None
+  for said, name, variable in zip(*group, _STARTERS[0]):
+    if variable in environment and _number(environment, variable) != said:
+      raise OptionError(f"{name}={said} contradicts the environment's {variable}={environment[variable]}; give rank= and world_size=")
+  return group
+
+
 def _number(environment: Mapping[str, str], name: str) -> int:
   try:
     return int(environment[name])
@@ -36,21 +62,21 @@ def _number(environment: Mapping[str, str], name: str) -> int:
 
 
 def share_of(rank: Union[int, str], world_size: Union[int, str], environment: Mapping[str, str] = os.environ) -> Share:
-  """Numbers as they are; 'auto' from torchrun's, Slurm's or Open MPI's environment, or else one process."""
+  """Numbers as they are; 'auto' from the group that torch or JAX has joined, from torchrun's, Slurm's or Open MPI's environment, or
+  else one process."""
   for value, what in ((rank, "rank"), (world_size, "world_size")):
     if isinstance(value, str) and value != "auto":
       raise OptionError(f"{what} must be a number or 'auto', not {value!r}")
-  found = _found(environment) if "auto" in (rank, world_size) else None
-  started = Share(*(_number(environment, name) for name in found)) if found else Share(0, 1)
+  found = _started(environment) if "auto" in (rank, world_size) else None
+  started, names = found or (Share(0, 1), ("", ""))
   if (rank == "auto") != (world_size == "auto"):
     given, what = (world_size, "world_size") if rank == "auto" else (rank, "rank")
     if not found:
       if (what, given) not in (("rank", 0), ("world_size", 1)):
         other = "rank" if what == "world_size" else "world_size"
-        raise OptionError(f"{what}={given} needs {other} too: nothing in the environment says it")
+        raise OptionError(f"{what}={given} needs {other} too: nothing in the environment says it, and no process group")
     elif given != getattr(started, what):
-      name = found[what == "world_size"]
-      raise OptionError(f"{what}={given} is not what the environment says: {name}={getattr(started, what)}")
+      raise OptionError(f"{what}={given} contradicts {names[what == 'world_size']}={getattr(started, what)}")
   share = Share(_size(rank, started.rank, "rank", 0), _size(world_size, started.world_size, "world_size", 1))
   if share.rank >= share.world_size:
     raise OptionError(f"rank must be below world_size, {share.world_size}, not {share.rank}")

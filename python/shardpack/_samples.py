@@ -11,10 +11,9 @@ from operator import add
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, overload
 
 from . import _c
-from ._frameworks import FRAMEWORKS, converted
+from ._frameworks import converted, framework_of
 from ._library import Handle, call, library
 from ._memory import Memory, import_numpy
-from ._options import choice
 from ._sample import Sample
 from ._text import decoded
 
@@ -62,6 +61,13 @@ class Samples(Sequence[Sample]):
   def __repr__(self) -> str:
     return f"<{len(self)} Samples>"
 
+  @property
+  def nbytes(self) -> int:
+    """Of all fields."""
+    if self._content is None:
+      return sum(len(value) for sample in self._all() for value in sample.fields.values())
+    return self._content.nbytes
+
   def __reduce__(self) -> Any:
     return list, (self._all(),)
 
@@ -100,6 +106,10 @@ class Content:
     """(labels, {field: bytes of each slot})."""
     content, fields = self.block()
     return memoryview(self.labels).cast("q").tolist(), {name: _values(content, bounds) for name, bounds in fields.items()}
+
+  @property
+  def nbytes(self) -> int:
+    return sum(sum(sizes) for _, sizes in self._spans.values())
 
   def block(self) -> _Block:
     """They were read into one piece of memory, one after the other."""
@@ -200,8 +210,7 @@ class EncodedBatch:
 
   def to(self, framework: str) -> EncodedBatch:
     """The same batch, whose labels are of 'numpy', 'torch', 'jax' or 'tf'."""
-    choice(framework, "framework", FRAMEWORKS)
-    return EncodedBatch(self._block, self._ids, self._labels, framework)
+    return EncodedBatch(self._block, self._ids, self._labels, framework_of(framework, "framework"))
 
 
 def collate(samples: Sequence[Sample]) -> EncodedBatch:

@@ -130,7 +130,10 @@ def _label(dataset: Dataset, value: Any) -> int:
       raise OptionError(f"the dataset has no class {value!r}" + (nearest(value, classes) or (
           f"; it has {', '.join(classes[:10])}{', ...' if len(classes) > 10 else ''}" if classes else ": its labels have no names")))
     return classes.index(value)
-  number = index(value)
+  try:
+    number = index(value)
+  except TypeError:
+    raise OptionError(f"label must be a class's name, a label's number or a list of these, not {value!r}") from None
   if classes and not -1 <= number < len(classes):
     raise OptionError(f"the dataset has no label {number}, but those from 0 to {len(classes) - 1}, and -1 for none")
   return number

@@ -79,6 +79,10 @@ class Tensor:
     self._length = shape[0]
     self.shape: tuple[int, ...] = tuple(shape[axis] for axis in self._axes)
 
+  def __repr__(self) -> str:
+    what = {_c.PIXELS: "pixels", _c.LABELS: "labels"}.get(self._what, "numbers")
+    return f"<Tensor of {what}, {'x'.join(map(str, self.shape))}, on {'cpu' if self._place[0] == _CPU else f'cuda:{self._place[1]}'}>"
+
   def __array__(self, *_arguments: Any, **_options: Any) -> Any:
     """Raises OptionError. Without it NumPy would make an array of this one object."""
     raise OptionError("a Tensor is memory of a device: give it to from_dlpack of numpy, torch or another library, or load with to='numpy' or 'torch'")

@@ -9,6 +9,7 @@ from typing import Any, Mapping, Sequence
 
 from ._errors import OptionError
 from ._memory import import_numpy
+from ._options import real
 from ._order import Order
 
 _MOST_PARTS = 32768  # of a mixture: with more, a step takes tens of milliseconds
@@ -24,7 +25,10 @@ def order_of(weights: Any, labels: Any, classes: Sequence[str], samples: int, ep
   elif isinstance(weights, Mapping):
     of_sample = _of_classes(weights, labels, classes)
   else:
-    of_sample = numpy.asarray(weights, numpy.float64)
+    try:
+      of_sample = numpy.asarray(weights, numpy.float64)
+    except (TypeError, ValueError):
+      raise OptionError(f"weights must be 'balanced', a dict of classes or a row of numbers, not {_shortened(weights)}") from None
     if of_sample.shape != (samples,):
       raise OptionError(f"weights has the shape {of_sample.shape}, but the dataset has {samples} samples")
   if not numpy.isfinite(of_sample).all() or (of_sample < 0).any() or not (of_sample > 0).any():
@@ -54,8 +58,13 @@ def _of_classes(weights: Mapping[Any, float], labels: Any, classes: Sequence[str
     if number in given:
       raise OptionError(f"weights has the class {given[number]!r} twice, also as {name!r}")
     given[number] = name
-    of_sample[labels == number] = weight
+    of_sample[labels == number] = real(weight, f"weights[{name!r}]")
   return of_sample
+
+
+def _shortened(value: Any) -> str:
+  text = repr(value)
+  return text if len(text) <= 100 else text[:100] + "..."
 
 
 def _class_of(name: Any, numbers: Mapping[Any, int]) -> int:

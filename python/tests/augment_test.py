@@ -381,6 +381,9 @@ class LoaderTest(unittest.TestCase):
       labels[batch.labels[slot]] += 1 - weight
       labels[batch.labels[other]] += weight
       numpy.testing.assert_allclose(batch.soft_labels[slot], labels, atol=1e-6)
+    images, labels = batch
+    self.assertEqual((images.shape, labels.dtype, labels.tolist()), (batch.pixels.shape, numpy.float32, batch.soft_labels.tolist()))
+    self.assertEqual(next(load(augment=PLAN))._targets.dtype, numpy.int64)
     with self.assertRaisesRegex(shardpack.OptionError, "soft_labels needs a Loader with mix="):
       _ = plain.soft_labels
     with self.assertRaisesRegex(shardpack.OptionError, "groups of 3 do not divide"):

@@ -98,8 +98,18 @@ class FieldsTest(unittest.TestCase):
     for ask in (batch.bytes, batch.text, batch.json, lambda field: batch.view(0, field), lambda field: batch.bytes(0, field)):
       with self.assertRaises(KeyError):
         ask("none")
-    with self.assertRaises(IndexError):
-      batch.view(7)
+    for ask in (batch.view, batch.bytes, batch.program):
+      for slot in (7, -8, 100):
+        with self.assertRaisesRegex(IndexError, f"the batch has no slot {slot}, but those from 0 to 6"):
+          ask(slot)
+    with self.assertRaisesRegex(KeyError, "the dataset has no field 'imag'; did you mean 'image'.; it has .*txt"):
+      batch.text("imag")
+    for ask in (lambda batch: batch.text(), lambda batch: batch.bytes("txt"), lambda batch: batch.view(0, "txt")):
+      with self.assertRaisesRegex(KeyError, r"the field 'txt' was not read: load with fields=\('image', 'txt'\)"):
+        ask(next(load(fields=["image"])))
+    for ask in (lambda batch: batch.json(), lambda batch: batch.boxes()):
+      with self.assertRaisesRegex(KeyError, r"the field 'json' was not read: load with fields=\('image', 'json'\)"):
+        ask(next(load(fields=["image"], size=8)))
     with self.assertRaisesRegex(ValueError, "field txt of sample .* is not JSON"):
       batch.json("txt")
 
@@ -119,6 +129,8 @@ class FieldsTest(unittest.TestCase):
     self.assertEqual((batch.text()[4:], batch.json()[4:], [len(each) for each in batch.boxes()][4:]),
                      ([None] * 16, [None] * 16, [0] * 16))
     self.assertEqual(batch.valid.sum(), 4)
+    self.assertEqual((batch.indices.dtype, batch.indices.tolist()), (numpy.int64, batch.ids[:4].tolist()))
+    self.assertEqual(batch.ids[4:].tolist(), [2**64 - 1] * 16)
     self.assertIsNone(batch.view(19, "txt"))
     self.assertIsNone(batch.bytes(19, "txt"))
     cut = list(load(batch=20, size=8))[-1]
@@ -247,8 +259,11 @@ class MasksTest(unittest.TestCase):
     with self.assertRaisesRegex(ValueError, "needs decode_fields"):
       next(load(size=8)).masks
     batch = next(load(size=8, decode_fields={"mask": "nearest"}))
-    with self.assertRaises(KeyError):
-      batch.mask("txt")
+    for ask in (batch.mask, batch.decoded):
+      with self.assertRaisesRegex(KeyError, "the field 'txt' was not decoded: load with decode_fields={'txt': 'labels'}"):
+        ask("txt")
+    with self.assertRaisesRegex(KeyError, "take batch.objects"):
+      next(load(COCO, size=8, decode_fields={"json": "coco"}, fields=["image"])).decoded("json")
 
 
 class DlpackTest(unittest.TestCase):

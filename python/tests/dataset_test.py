@@ -8,6 +8,7 @@ import mmap
 import os
 import pathlib
 import pickle
+import re
 import shutil
 import subprocess
 import sys
@@ -232,6 +233,23 @@ assert batch.keys == ["\\xe9"] and bytes(batch.bytes(0, "f\\xfcr")) == b"x"
       shardpack.Dataset(damaged).__getitems__([0, 1])
     self.assertEqual((caught.exception.key, caught.exception.offset), (self.dataset[1].key, at))
 
+  def test_a_loop_reads_blocks(self):
+    calls, read = [], shardpack.Dataset._read
+    with unittest.mock.patch.object(shardpack.Dataset, "_read", lambda self, *how: (calls.append(len(how[0])), read(self, *how))[1]):
+      self.assertEqual([sample.id for sample in self.dataset], list(range(COUNT)))
+      self.assertEqual((sum(calls), calls[0], len(calls)), (COUNT, 16, 2))
+      calls.clear()
+      with unittest.mock.patch("shardpack._dataset._BLOCK_BYTES", 1):  # as of large samples
+        self.assertEqual([sample.key for sample in self.dataset[:20]], self.dataset.keys[:20].tolist())
+      self.assertEqual(calls, [16, 1, 1, 1, 1])
+    self.assertEqual(list(self.dataset[:0]), [])
+    iterators = iter(self.dataset), iter(self.dataset)
+    self.assertEqual([[next(each).id for each in iterators] for _ in range(2)], [[0, 0], [1, 1]])
+    samples = self.dataset.__getitems__([1, 2])
+    before = samples.nbytes
+    self.assertEqual(before, sum(len(value) for sample in samples for value in sample.fields.values()))
+    self.assertEqual(samples.nbytes, before)
+
   def test_samples_are_a_sequence(self):
     samples = self.dataset.__getitems__(range(4, 9))
     self.assertEqual((len(samples), samples[-1].id, [sample.id for sample in samples[1:3]]), (5, 8, [5, 6]))
@@ -399,7 +417,9 @@ assert batch.keys == ["\\xe9"] and bytes(batch.bytes(0, "f\\xfcr")) == b"x"
         (ValueError, "has 1 entries, but the dataset has 60", lambda: d.where(lambda t: numpy.ones(1, bool))),
         (ValueError, "True and False", lambda: d.where(lambda t: t["label"])),
         (TypeError, "dataset\\[mask\\]", lambda: d.where(labels == 1)),
-        (TypeError, "", lambda: d.where(label=1.5)),
+        *((shardpack.OptionError, f"label must be .*not {re.escape(repr(wrong))}", lambda wrong=wrong: d.where(label=wrong))
+          for wrong in (None, 1.5, b"cat")),
+        (shardpack.OptionError, "label must be .*not b'cat'", lambda: d.where(label=["cat", b"cat"])),
         (KeyError, "colour", lambda: d.where(lambda t: t["colour"])),
         (ValueError, "min_width", lambda: d.where(min_width=-1))):
       with self.assertRaisesRegex(error, message):

@@ -1,6 +1,7 @@
 """Exceptions: each is what people catch, says where, and comes out of a pickle as it went in."""
 
 import copy
+import errno
 import os
 import pickle
 import unittest
@@ -59,6 +60,15 @@ class ErrorsTest(unittest.TestCase):
     for name in ("code", "path", "shard", "key", "field", "record", "offset", "id", "report"):
       self.assertIsNone(getattr(error, name))
     self.assertEqual((error.exit_code, error.command, shardpack.CursorError("x").differences), (-1, (), ()))
+
+  def test_those_of_the_system_say_so_as_python_s_do(self):
+    with self.assertRaises(FileNotFoundError) as caught:
+      shardpack.Dataset("/nowhere/it/is")
+    error = caught.exception
+    for each in (error, pickle.loads(pickle.dumps(error)), copy.copy(error)):
+      self.assertEqual((each.filename, each.errno, each.strerror), (error.path, errno.ENOENT, os.strerror(errno.ENOENT)))
+      self.assertEqual((str(each), error.path.startswith("/nowhere/it/is")), (error.args[0], True))
+    self.assertIsNone(shardpack.DataLossError("x").filename)
 
   def test_damage_says_where(self):
     with shardpack.Writer(WORK / "shards") as writer:

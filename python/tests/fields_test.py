@@ -1,8 +1,10 @@
 """Decoded fields: label maps, objects and further images, which move with the image's crop and flip."""
 
+import copy
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import tempfile
 import unittest
@@ -239,6 +241,14 @@ class OptionsTest(unittest.TestCase):
     self.assertEqual(repr(shardpack.Labels(bits=16, ignore=0)), "Labels(ignore=0, bits=16)")
     self.assertEqual(repr(shardpack.Coco()), "Coco()")
     self.assertEqual(repr(shardpack.Coco(keypoints=numpy.int64(3), pairs=(pair for pair in [(1, 2)]))), "Coco(keypoints=3, pairs=((1, 2),))")
+
+  def test_they_are_pickled_and_copied(self):
+    for option in (shardpack.Labels(classes=21, colors={(1, 2, 3): 4}), shardpack.CocoLabels(classes=3, overlap="last"),
+                   shardpack.Coco(keypoints=4, pairs=[(0, 1)], min_visible=0.5), shardpack.Paired(share="none")):
+      for again in (pickle.loads(pickle.dumps(option)), copy.deepcopy(option), copy.copy(option)):
+        self.assertEqual((type(again), repr(again)), (type(option), repr(option)))
+    loader = shardpack.load(SHARDS, batch=8, size=16, decode_fields={"json": pickle.loads(pickle.dumps(shardpack.Coco()))})
+    self.assertGreater(len(next(loader).objects), 0)
 
   def test_an_ignored_zero(self):
     batch = next(load(decode_fields={"mask.png": shardpack.Labels(ignore=0, classes=16)}))

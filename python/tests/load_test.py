@@ -3,14 +3,20 @@
 import itertools
 import os
 import pathlib
+import re
+import subprocess
+import sys
 import tempfile
 import threading
+import types
 import unittest
+import unittest.mock
 import warnings
 
 import example_shards
 import numpy
 import shardpack
+from shardpack import _c
 from shardpack._ranks import share_of
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
@@ -51,6 +57,34 @@ class ArgumentsTest(unittest.TestCase):
         load(**{wrong: 1})
     with self.assertRaisesRegex(TypeError, "no argument 'qqqq'$"):
       load(qqqq=1)
+
+  def test_an_argument_of_torch_is_named_with_what_it_is_here(self):
+    for wrong, right in (("num_workers", "threads="), ("pin_memory", "device="), ("transform", "size=.* augment="), ("normalize", "mean= and std="),
+                         ("sampler", "shuffle=, weights="), ("collate_fn", "leave it out"), ("generator", "seed=")):
+      with self.subTest(wrong), self.assertRaisesRegex(TypeError, f"no argument '{wrong}'; .*{right}"):
+        load(**{wrong: 1})
+    import inspect
+    from shardpack._load import _OF_TORCH
+    named = {word for text in _OF_TORCH.values() for word in re.findall(r"\b(\w+)=", text)}
+    self.assertLessEqual(named, set(inspect.signature(shardpack.load).parameters))
+
+  def test_a_framework_that_is_not_there_is_refused_at_once(self):
+    with unittest.mock.patch.dict(sys.modules, {"torch": None}):
+      sys.modules.pop("shardpack.adapters.torch", None)
+      for ask in (lambda: load(to="torch"), lambda: load(to="torch", size=8, device="cpu"), lambda: next(load()).to("torch"),
+                  lambda: shardpack.Loader(shardpack.Dataset(SHARDS), shardpack.Order(60, 20), to="torch")):
+        with self.assertRaisesRegex(ModuleNotFoundError, "'torch' needs the package torch, which is not installed"):
+          ask()
+
+  def test_adapters_are_imported_by_their_name(self):
+    program = "import shardpack; assert 'adapters' in dir(shardpack); shardpack.adapters.mine"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    self.assertIn("module 'shardpack.adapters' has no attribute 'mine'", ran.stderr)
+    (WORK / "torchdata").mkdir()
+    (WORK / "torchdata" / "__init__.py").write_text("raise ImportError('it was imported')")
+    ran = subprocess.run([sys.executable, "-c", "import shardpack; shardpack.adapters.torchdata"], capture_output=True, text=True, check=False,
+                         env={**os.environ, "PYTHONPATH": os.pathsep.join([*filter(None, sys.path), str(WORK)])})
+    self.assertIn("it was imported", ran.stderr)
 
   def test_what_does_not_fit_is_named(self):
     for options, what in (({"batch": None}, "needs batch="), ({"global_batch": 8}, "give one of them"),
@@ -129,6 +163,36 @@ class ArgumentsTest(unittest.TestCase):
                             (("auto", "auto", {"RANK": "4", "WORLD_SIZE": "4"}), "below world_size")):
       with self.subTest(arguments), self.assertRaisesRegex(ValueError, what):
         share_of(*arguments)
+
+  def test_a_process_group_decides(self):
+    torchrun, slurm = {"RANK": "3", "WORLD_SIZE": "4"}, {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}
+
+    def group(rank, size):
+      torch = types.SimpleNamespace(is_initialized=lambda: rank is not None, get_rank=lambda: rank, get_world_size=lambda: size)
+      return unittest.mock.patch.dict(sys.modules, {"torch.distributed": torch})
+
+    def of_jax(rank, size):
+      distributed = types.SimpleNamespace(is_initialized=lambda: rank is not None)
+      # What would begin the backends is not there.
+      asked = {} if rank is None else {"process_index": lambda: rank, "process_count": lambda: size}
+      return unittest.mock.patch.dict(sys.modules, {"jax": types.SimpleNamespace(distributed=distributed, **asked)})
+
+    for kind, asks in ((group, "get_rank"), (of_jax, "process_index")):
+      with kind(None, None):
+        self.assertEqual((share_of("auto", "auto", torchrun), share_of("auto", "auto", {})), ((3, 4), (0, 1)))
+      with kind(3, 4):
+        for environment in ({}, torchrun, slurm, {"RANK": "3"}):
+          self.assertEqual((share_of("auto", "auto", environment), share_of("auto", 4, environment)), ((3, 4), (3, 4)))
+        self.assertEqual(share_of(0, 2, torchrun), (0, 2))
+        with self.assertRaisesRegex(shardpack.OptionError, rf"rank=2 contradicts .*{asks}\(\)=3"):
+          share_of(2, "auto", {})
+      with kind(1, 2):
+        with self.assertRaisesRegex(shardpack.OptionError, rf"{asks}\(\)=1 contradicts the environment's RANK=3; give rank="):
+          share_of("auto", "auto", torchrun)
+        with self.assertRaisesRegex(shardpack.OptionError, r"=2 contradicts the environment's WORLD_SIZE=4"):
+          share_of("auto", "auto", {"RANK": "1", "WORLD_SIZE": "4"})
+    with unittest.mock.patch.dict(sys.modules, {"torch.distributed": types.ModuleType("torch.distributed")}):  # that is being imported
+      self.assertEqual(share_of("auto", "auto", torchrun), (3, 4))
 
   def test_processes_share_each_batch(self):
     whole = [batch.ids.tolist() for batch in load(batch=None, global_batch=12)]
@@ -343,6 +407,38 @@ class DeviceTest(unittest.TestCase):
         self.assertIsNone(on_device.device.why_not)
         self.assertEqual(on_device.stats()["decode_choice"],
                          "cpu: there is no other way here" if options.get("decode_on") == "auto" else "")
+
+  def test_fields_of_a_batch_on_the_cpu(self):
+    fields = ("image", "txt", "json")
+    loader = load(size=8, fields=fields, device="cpu", seed=2)
+    for batch, host in zip(loader, load(size=8, fields=fields, seed=2), strict=True):
+      self.assertEqual((batch.text(), batch.json(), batch.bytes("txt")), (host.text(), host.json(), host.bytes("txt")))
+      self.assertEqual((bytes(batch.view(-1, "txt")), batch.bytes(1, "txt").tobytes()), (bytes(host.view(-1, "txt")), host.bytes("txt")[1]))
+      numpy.testing.assert_array_equal(batch.to("numpy").images, host.images)
+      numpy.testing.assert_array_equal(batch.indices, host.indices)
+    with self.assertRaisesRegex(KeyError, r"'mask' was not read: load with fields=\('image', 'txt', 'json', 'mask'\)|has no field 'mask'"):
+      batch.text("mask")
+    self.assertEqual(repr(batch), "<DeviceBatch of 8, 8x8x3 uint8, epoch 0, step 2>")
+    self.assertEqual((repr(batch.images), repr(batch.labels)), ("<Tensor of pixels, 8x8x8x3, on cpu>", "<Tensor of labels, 8, on cpu>"))
+    again = batch.to("numpy")
+    batch.release()
+    for ask in (batch.text, lambda: batch.view(0, "txt"), lambda: batch.to("numpy"), again.text, lambda: again.images):
+      with self.assertRaises(shardpack.StateError):
+        ask()
+
+  def test_fields_of_a_batch_on_a_gpu_are_refused(self):
+    """Nothing could read them."""
+    device = shardpack.Device("cpu")
+    with unittest.mock.patch.object(shardpack.Device, "kind", "cuda"):
+      with self.assertRaisesRegex(shardpack.OptionError, "cannot read its field 'txt': leave it out of fields="):
+        load(size=8, fields=["image", "txt"], device=device)
+      load(size=8, device=device)
+    batch = next(shardpack.DeviceLoader(shardpack.Loader(shardpack.Dataset(SHARDS), shardpack.Order(60, 20), device=device)))
+    self.assertEqual(len(batch.bytes("image")), 20)
+    batch._view.device_kind = _c.CUDA
+    batch._spans.clear()
+    with self.assertRaisesRegex(shardpack.UnsupportedError, "on the GPU"):
+      batch.bytes("image")
 
   def test_who_decodes(self):
     loader = load(device="cpu", size=8, threads=1)

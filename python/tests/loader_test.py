@@ -1,10 +1,12 @@
 """The module against Python's own readers: bytes with the files, pixels with Pillow, orders with sets."""
 
+import copy
 import gc
 import io
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import tempfile
 import unittest
@@ -66,6 +68,20 @@ class ModuleTest(unittest.TestCase):
       self.dataset[len(self.dataset)]
     with self.assertRaises(KeyError):
       self.dataset.find_key("none")
+
+  def test_an_order_is_pickled_and_copied(self):
+    for order in (self.order(), shardpack.Order(9, 2, subset=[5, 3, 8, 1], tail="pad", mode="sequential"),
+                  shardpack.Order(9, 2, mixture=[(0, 3, 1.0), (3, 6, 2.5)], epoch_samples=20, seed=4)):
+      for again in (pickle.loads(pickle.dumps(order)), copy.deepcopy(order), copy.copy(order)):
+        self.assertEqual(again.explain(), order.explain())
+        self.assertEqual([again.ids(1, step).tolist() for step in range(again.steps)], [order.ids(1, step).tolist() for step in range(order.steps)])
+
+  def test_a_decode_says_what_it_does(self):
+    self.assertEqual(repr(shardpack.Decode()), "Decode(224, 224)")
+    self.assertEqual(repr(shardpack.Decode(64, 48, crop="resize", flip=0.5, mean=numpy.array([0.5] * 3), dtype="float32", augment="invert")),
+                     "Decode(64, 48, crop='resize', flip=0.5, dtype='float32', mean=array([0.5, 0.5, 0.5]), augment='invert')")
+    self.assertEqual(repr(eval(repr(shardpack.Decode(8, 9, scale=(0.5, 1.0), views=2)), {"Decode": shardpack.Decode})),  # pylint: disable=eval-used
+                     "Decode(8, 9, scale=(0.5, 1.0), views=2)")
 
   def test_an_epoch_is_every_sample_in_the_order_s_order(self):
     order = self.order()

@@ -140,6 +140,8 @@ class WeightsTest(unittest.TestCase):
     for weights, what in (("even", "'balanced'"), ({"cow": 1}, "'cow'.*cat, dog, owl"), ({3: 1}, "class 3"),
                           ({True: 1}, "class True"), ({-1: 1}, "class -1"),
                           ({"cat": 2, 0: 3}, "'cat' twice, also as 0"), ({numpy.int64(1): 2, "dog": 3}, "twice, also as"),
+                          (["a"] * 60, "weights must be 'balanced', a dict .*not \\['a'"), ({"cat"}, r"weights must be .*not \{'cat'\}"),
+                          ({"cat": "x"}, r"weights\['cat'\] must be a number, not 'x'"), ({"cat": None}, r"weights\['cat'\] must be"),
                           ([1.0], r"shape \(1,\).*60"), (numpy.full(60, -1.0), "at least 0"), (numpy.zeros(60), "above 0"),
                           ({"cat": float("nan")}, "finite"), ({"cat": float("inf")}, "finite")):
       with self.subTest(weights), self.assertRaisesRegex(ValueError, what):

@@ -270,6 +270,7 @@ void TestLoader(const sp::Dataset& data) {
     const sp::Batch& batch = BatchOf(item);
     EXPECT(batch.step() == steps++);
     EXPECT(batch.pixels<float>().size() == kBatch * 16 * 12 * 3);
+    EXPECT(batch.pixels<std::uint16_t>().empty() && batch.pixels<double>().empty());
     EXPECT(batch.slots() == kBatch && Get(batch.crops()).size() == kBatch);
     const std::vector<std::uint64_t> ids = Get(order.ids(0, batch.step(), 0, kBatch));
     for (std::size_t slot = 0; slot < batch.slots(); ++slot) {

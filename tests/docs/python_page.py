@@ -2,7 +2,7 @@
 (see python/tests/example_shards.py), `shapes` of the tutorial, `my_noise.so` of examples/plugin, and a function train().
 
 usage: python_page.py           the blocks that need no framework
-       python_page.py torch coco     those too that are marked <!-- run: torch --> or coco, under a Python that has it
+       python_page.py torch coco     those too that are marked <!-- run: torch --> or coco (or transformers), under a Python that has it
 """
 
 import os

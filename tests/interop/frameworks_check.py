@@ -21,6 +21,7 @@ PROGRAMS = {
     "use_torchdata": ("torch", "frameworks"),
     "use_torchvision": ("torch",),
     "use_lightning": ("torch", "frameworks"),
+    "use_transformers": ("torch", "transformers"),
     "use_jax": ("frameworks",),
     "use_tensorflow": ("tensorflow",),
 }

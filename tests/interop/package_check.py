@@ -14,7 +14,8 @@ import migrating_check
 import notebook_check
 import suites_check
 
-ENVIRONMENTS = ("augmenters", "dali-images", "datasets", "frameworks", "litdata", "notebook", "readers", "streaming", "suites", "tables", "tensorflow", "torch")
+ENVIRONMENTS = ("augmenters", "dali-images", "datasets", "frameworks", "litdata", "notebook", "readers", "streaming", "suites", "tables", "tensorflow", "torch",
+                "transformers")
 
 
 def main():

@@ -26,11 +26,13 @@ SUITES = (
     ("Grain's own tests", ["grain_suite.py", "source"], ("tables", "suites"), 15),
     ("Grain's own tests", ["grain_suite.py", "data_sources"], ("tables", "suites"), 7),
     ("torch", [ROOT / "python/tests/doctest_test.py", "torch", "torchdata", "lightning"], ("frameworks", "torch"), 4),
+    ("transformers", [ROOT / "python/tests/doctest_test.py", "transformers"], ("torch", "transformers"), 4),
     ("JAX", [ROOT / "python/tests/doctest_test.py", "jax"], ("frameworks",), 4),
     ("Grain", [ROOT / "python/tests/doctest_test.py", "grain"], ("tables",), 4),
     ("HF datasets", [ROOT / "python/tests/doctest_test.py", "hf"], ("datasets",), 4),
     ("TensorFlow", [ROOT / "python/tests/doctest_test.py", "tf"], ("tensorflow",), 4),
-    ("torch, pycocotools", [ROOT / "tests/docs/python_page.py", "torch", "coco"], ("torch", "augmenters"), 2),
+    ("torch, pycocotools, transformers", [ROOT / "tests/docs/python_page.py", "torch", "coco", "transformers"],
+     ("torch", "augmenters", "transformers"), 2),
     ("Grain's own tests", ["grain_suite.py", "data_loader"], ("tables", "suites"), 100),
 )
 RAN = re.compile(r"^Ran (\d+) tests? in", re.MULTILINE)

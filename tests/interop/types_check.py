@@ -1,4 +1,4 @@
-"""The package's types, as its users' tools see them: mypy --strict over the package and the examples, stubtest, which compares the
+"""The package's types, as its users' tools see them: mypy --strict over the package, the examples and types_of_users.py, stubtest, which compares the
 types with the names at run time, and pyright's verdict on whether the types of all public names are complete.
 
 check(module, pythons, results): `module` is the folder in which the package is. `pythons`: name -> Python.
@@ -35,8 +35,8 @@ disallow_untyped_decorators = False
 ignore_missing_imports = True
 follow_imports = skip
 """
-FRAMEWORKS = ("datasets", "fsspec", "grain", "jax", "jaxlib", "lightning", "pandas", "pytorch_lightning", "pyarrow", "pyspark", "ray",
-              "tensorflow", "torchdata", "tqdm")
+FRAMEWORKS = ("accelerate", "datasets", "fsspec", "grain", "jax", "jaxlib", "lightning", "pandas", "pytorch_lightning", "pyarrow", "pyspark", "ray",
+              "tensorflow", "torchdata", "tqdm", "transformers")
 
 
 def check(module, pythons, results):
@@ -49,6 +49,7 @@ def check(module, pythons, results):
     for name, words in (
         ("shardpack", ["-m", "mypy", *options, "-p", "shardpack"]),
         ("examples", ["-m", "mypy", *options, *EXAMPLES]),
+        ("a user's program", ["-m", "mypy", *options, HERE / "types_of_users.py"]),
         ("stubtest", ["-m", "mypy.stubtest", "--mypy-config-file", work / "stubtest.ini", "--allowlist",
                       HERE / "stubtest_allowed.txt", "shardpack"]),
     ):

@@ -10,7 +10,7 @@ import jax
 import numpy
 
 from .._errors import OptionError
-from .._batches import Batches
+from .._loader import Loader, check_shape
 
 
 def _of_array(array: Any) -> Any:
@@ -20,12 +20,12 @@ def _of_array(array: Any) -> Any:
   return jax.dlpack.from_dlpack(array)
 
 
-def global_array(loader: Batches, sharding: Any) -> Iterator[tuple[Any, Any]]:
+def global_array(loader: Loader, sharding: Any) -> Iterator[tuple[Any, Any]]:
   """An epoch of a loader in host memory as (images, labels), each one jax.Array of the global batch, sharded along its first axis.
 
-  Each process gives its own part: with several, open the loader with rank=jax.process_index() and
-  world_size=jax.process_count(), and let the devices of a process hold consecutive parts. Batches must be whole: drop_last=True
-  or pad_last=True. Raises OptionError otherwise.
+  The loader decodes one view of each image; with mix= labels are float32 [n, classes]. Each process gives its own part: with
+  several, call jax.distributed.initialize() before load(), and let the devices of a process hold consecutive parts. Batches must be
+  whole: drop_last=True or pad_last=True. Raises OptionError otherwise.
 
   >>> import jax
   >>> import shardpack.adapters.jax
@@ -35,9 +35,14 @@ def global_array(loader: Batches, sharding: Any) -> Iterator[tuple[Any, Any]]:
   >>> [images.shape for images, labels in shardpack.adapters.jax.global_array(loader, sharding)]
   [(16, 64, 64, 3), (16, 64, 64, 3), (16, 64, 64, 3)]
   """
+  check_shape(loader, "global_array")
   if (loader._rank, loader._world_size) != (jax.process_index(), jax.process_count()):
     raise OptionError(
         f"the loader has rank {loader._rank} of {loader._world_size}, and JAX {jax.process_index()} of {jax.process_count()}")
+  return _epoch(loader, sharding)
+
+
+def _epoch(loader: Loader, sharding: Any) -> Iterator[tuple[Any, Any]]:
   whole = loader._order.global_batch // loader._world_size
   for batch in loader:
     if len(batch) != whole:
@@ -52,7 +57,7 @@ def _placed(sharding: Any, array: Any) -> Any:
 
 
 def _along_first(sharding: Any) -> Any:
-  """For labels, which have one axis."""
+  """For labels, which have one axis, or soft ones, of which each row is on one device."""
   if isinstance(sharding, jax.sharding.NamedSharding):
     return jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec(*sharding.spec[:1]))
   return sharding

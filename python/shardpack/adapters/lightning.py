@@ -19,25 +19,31 @@ _OF_TRAINING_ALONE = {"shuffle": False, "flip": 0.0, "augment": None, "views": 1
 
 
 class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
-  """Splits of a dataset for Trainer.fit: batches are (images, labels) as tensors.
+  """Splits of a dataset for Trainer.fit, validate, test and predict: batches are (images, labels) as tensors, in training with mix=
+  (images, soft labels).
 
   `Trainer(max_epochs=90).fit(model, datamodule=data)` trains with it.
 
-  options: of shardpack.load, for training. train_split, val_split: None for a dataset without splits, or without validation. val:
-  options that differ for validation, which has each image once, in order, as it is: not shuffled, weighted, flipped, augmented or mixed,
-  but cropped as in training. Each process takes its share (rank='auto'). The
-  Trainer's checkpoints hold the place in the epoch: training goes on with the batches that it has not had.
+  options: of shardpack.load, for training. train_split, val_split, test_split, predict_split: None for a dataset without splits;
+  val_split=None also where there is no validation. val: options that differ for validation, tests and predictions, which have each image
+  once, in order, as it is: not shuffled, weighted, flipped, augmented or mixed, but cropped as in training. Each process takes its
+  share (rank='auto'). The Trainer's checkpoints hold the place in the epoch: training goes on with the batches that it has not had.
 
   >>> import shardpack.adapters.lightning
   >>> data = shardpack.adapters.lightning.DataModule('shards', batch=16, size=64, flip=0.5, val={'crop': 'center'})
   >>> len(data.train_dataloader()), len(data.val_dataloader())
   (3, 1)
+  >>> data = shardpack.adapters.lightning.DataModule('shards', batch=16, size=64, test_split='val', predict_split='train')
+  >>> len(data.test_dataloader()), len(data.predict_dataloader())
+  (1, 3)
   """
 
   def __init__(self, path: Any, *, train_split: Optional[str] = "train", val_split: Optional[str] = "val",
+               test_split: Optional[str] = "test", predict_split: Optional[str] = "test",
                val: Optional[Mapping[str, Any]] = None, **options: Any) -> None:
     super().__init__()
-    self._path, self._splits, self._options = path, (train_split, val_split), options
+    self._path, self._options = path, options
+    self._splits = {"train": train_split, "val": val_split, "test": test_split, "predict": predict_split}
     self._val = {**options, **_OF_TRAINING_ALONE, **(val or {})}
     if val_split is None:
       setattr(self, "val_dataloader", super().val_dataloader)  # for Lightning: there is none
@@ -50,8 +56,19 @@ class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
   def train_dataloader(self) -> Iterable:
     """Called by the Trainer."""
     options = {"drop_last": not self._options.get("pad_last"), **self._options}
-    return Iterable(load(self._path, split=self._splits[0], **{**self._share(), **options}))
+    return Iterable(load(self._path, split=self._splits["train"], **{**self._share(), **options}))
 
   def val_dataloader(self) -> Iterable:
     """Called by the Trainer."""
-    return Iterable(load(self._path, split=self._splits[1], **{**self._share(), **self._val}))
+    return self._in_order("val")
+
+  def test_dataloader(self) -> Iterable:
+    """Called by the Trainer."""
+    return self._in_order("test")
+
+  def predict_dataloader(self) -> Iterable:
+    """Called by the Trainer; batches are (images, labels) here too."""
+    return self._in_order("predict")
+
+  def _in_order(self, what: str) -> Iterable:
+    return Iterable(load(self._path, split=self._splits[what], **{**self._share(), **self._val}))

@@ -8,8 +8,7 @@ from typing import Any, Iterator
 
 import tensorflow  # type: ignore[import-untyped,unused-ignore]
 
-from .._errors import OptionError
-from .._batches import Batches
+from .._loader import Loader, check_shape
 
 
 def _of_array(array: Any) -> Any:
@@ -17,9 +16,10 @@ def _of_array(array: Any) -> Any:
   return tensorflow.experimental.dlpack.from_dlpack(array.__dlpack__())
 
 
-def dataset(loader: Batches) -> Any:
+def dataset(loader: Loader) -> Any:
   """A tf.data.Dataset of (images, labels); each iteration of it is an epoch of the loader, or what is left of one after a resume,
-  so that tf.data does not know how many batches come: len(loader) says it. The loader decodes, to host memory, one view.
+  so that tf.data does not know how many batches come: len(loader) says it. The loader decodes, to host memory, one view; with mix=
+  labels are float32 [n, classes]. Raises OptionError for other loaders.
 
   tf.data copies the batches. Where training goes on is in loader.state_dict(), which counts what prefetch() has asked for as
   delivered; tf.data's own checkpoints do not hold it.
@@ -32,11 +32,8 @@ def dataset(loader: Batches) -> Any:
   (16, 64, 64, 3) (16,)
   (16, 64, 64, 3) (16,)
   """
-  decode = getattr(loader, "_decode", None)
-  if decode is None:
-    raise OptionError("tf.data needs batches of one shape: load with size=")
-  if decode._views > 1:
-    raise OptionError("tf.data gets one view of each image: load with views=1")
+  decode, mix = check_shape(loader, "tf.data")._decode, loader._mix
+  assert decode is not None
   given = decode._given
   shape = (given["height"], given["width"], given["channels"])
   shape = (shape[2], *shape[:2]) if given["layout"] == "nchw" else shape
@@ -45,5 +42,6 @@ def dataset(loader: Batches) -> Any:
     for batch in loader:
       yield tuple(batch.to("numpy"))
 
-  signature = (tensorflow.TensorSpec((None, *shape), given["dtype"]), tensorflow.TensorSpec((None,), "int64"))
+  labels = tensorflow.TensorSpec((None,), "int64") if mix is None else tensorflow.TensorSpec((None, mix._given["classes"]), "float32")
+  signature = (tensorflow.TensorSpec((None, *shape), given["dtype"]), labels)
   return tensorflow.data.Dataset.from_generator(batches, output_signature=signature)

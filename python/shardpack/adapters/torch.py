@@ -18,8 +18,8 @@ def _of_array(array: Any) -> Any:
 
 class Iterable(torch.utils.data.IterableDataset):  # type: ignore[type-arg]
   """A loader for torch's DataLoader, or StatefulDataLoader, where a framework insists on one: with batch_size=None and
-  num_workers=0, because the loader has batches and threads already. Items are (images, labels) as tensors, or what
-  transform(batch) returns.
+  num_workers=0, because the loader has batches and threads already. Items are (images, labels) as tensors, with
+  mix= (images, soft labels), or what transform(batch) returns.
 
   Raises RuntimeError in a worker process: num_workers=0 is needed.
 
@@ -58,7 +58,7 @@ class Iterable(torch.utils.data.IterableDataset):  # type: ignore[type-arg]
 
 
 def _pair_of(batch: Any) -> tuple[Any, Any]:
-  """(images, labels), as tensors."""
+  """What the batch unpacks to, as tensors."""
   images, labels = batch
   return _tensor(images), _tensor(labels)
 

@@ -11,7 +11,8 @@ from .torch import _pair_of
 
 
 class Node(BaseNode):  # type: ignore[misc,unused-ignore]
-  """A loader as a BaseNode: items are (images, labels) as tensors, or what transform(batch) returns. An epoch ends the node; reset
+  """A loader as a BaseNode: items are (images, labels) as tensors, with mix= (images, soft
+  labels), or what transform(batch) returns. An epoch ends the node; reset
   begins the next one, or goes on from a state.
 
   >>> import torchdata.nodes

@@ -32,7 +32,20 @@ def check_global_array(shards):
           assert numpy.asarray(shard.data).tobytes() == batch.pixels[shard.index].tobytes()
         assert numpy.asarray(images).tobytes() == batch.pixels.tobytes()
         assert numpy.asarray(labels).tolist() == batch.labels.tolist()
-  for options, what in (({}, "drop_last=True"), ({"rank": 1, "world_size": 2, "drop_last": True}, "rank 1 of 2")):
+  mix = {"drop_last": True, "mix": shardpack.Mix(mixup=0.5, classes=3)}
+  for spec in (("data",), ("data", None, "model")):
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*spec))
+    for (_, labels), batch in zip(shardpack.adapters.jax.global_array(load(shards, **mix), sharding), load(shards, **mix), strict=True):
+      assert (labels.shape, numpy.asarray(labels).tolist()) == ((16, 3), batch.soft_labels.tolist())
+  for options, what in (({"rank": 1, "world_size": 2, "drop_last": True}, "rank 1 of 2"), ({"size": None, "flip": 0.0}, "size="),
+                        ({"views": 2}, "views=1"), ({"device": "cpu"}, "without device=")):
+    try:
+      shardpack.adapters.jax.global_array(load(shards, **options), sharding)  # at once
+    except shardpack.OptionError as error:
+      assert what in str(error), error
+    else:
+      raise AssertionError(f"{options} went unnoticed")
+  for options, what in (({}, "drop_last=True"),):
     try:
       list(shardpack.adapters.jax.global_array(load(shards, **options), sharding))
     except shardpack.OptionError as error:

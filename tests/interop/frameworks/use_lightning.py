@@ -70,6 +70,43 @@ def check_validation(shards):
   assert [len(labels) for _, labels in data.train_dataloader()] == [len(labels) for _, labels in data.val_dataloader()][:1] * len(data.train_dataloader())
 
 
+def check_mix(shards):
+  """Mixed images come with mixed labels, but not in validation."""
+  data = shardpack.adapters.lightning.DataModule(shards, batch=8, size=16, mix=shardpack.Mix(mixup=0.5, classes=3))
+  _, labels = next(iter(data.train_dataloader()))
+  assert labels.dtype == torch.float32 and labels.shape == (8, 3)
+  _, labels = next(iter(data.val_dataloader()))
+  assert labels.dtype == torch.int64
+
+
+def check_tests(shards):
+  """Tests and predictions have each image of their split once, in order."""
+  options = {"batch": 5, "size": 16, "crop": "resize"}
+  data = shardpack.adapters.lightning.DataModule(shards, flip=0.5, dtype="float32", layout="nchw", test_split="val", predict_split="train",
+                                                 **options)
+  seen = {"test": [], "predict": []}
+
+  class Tested(lightning.LightningModule):
+
+    def test_step(self, batch, _):
+      seen["test"].append(batch[1].tolist())
+
+    def predict_step(self, batch, _):
+      seen["predict"].append(batch[1].tolist())
+
+  trainer = lightning.Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False)
+  trainer.test(Tested(), datamodule=data, verbose=False)
+  trainer.predict(Tested(), datamodule=data)
+  for what, split in (("test", "val"), ("predict", "train")):
+    assert seen[what] == [batch.labels.tolist() for batch in shardpack.load(shards, split=split, shuffle=False, **options)], what
+  try:
+    shardpack.adapters.lightning.DataModule(shards, **options).test_dataloader()
+  except FileNotFoundError as error:
+    assert "no split test" in str(error) and "train, val" in str(error), error
+  else:
+    raise AssertionError("there is no split for tests")
+
+
 def check(shards):
   with tempfile.TemporaryDirectory() as work:
     whole = pathlib.Path(work, "whole")
@@ -95,4 +132,6 @@ if __name__ == "__main__":
     train(sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]))
   else:
     check_validation(sys.argv[1])
+    check_mix(sys.argv[1])
+    check_tests(sys.argv[1])
     check(sys.argv[1])

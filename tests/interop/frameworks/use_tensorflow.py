@@ -24,13 +24,20 @@ def check_dataset(shards):
       for (images, labels), batch in zip(dataset, expected, strict=True):
         numpy.testing.assert_array_equal(images.numpy(), batch.pixels)
         assert labels.numpy().tolist() == batch.labels.tolist()
-  for wrong, why in (({"size": None, "flip": 0.0}, "size="), ({"views": 2}, "views=1")):
+  for wrong, why in (({"size": None, "flip": 0.0}, "size="), ({"views": 2}, "views=1"), ({"device": "cpu"}, "without device=")):
     try:
       shardpack.adapters.tf.dataset(load(shards, **wrong))
     except shardpack.OptionError as error:
       assert why in str(error), error
     else:
       raise AssertionError(f"{wrong}: batches have no such shape")
+
+
+def check_mix(shards):
+  """Mixed images come with mixed labels."""
+  mix = {"mix": shardpack.Mix(mixup=0.5, classes=3)}
+  for (_, labels), batch in zip(shardpack.adapters.tf.dataset(load(shards, **mix)), load(shards, **mix), strict=True):
+    assert (labels.dtype, labels.numpy().tolist()) == (tensorflow.float32, batch.soft_labels.tolist())
 
 
 def check_resume(shards):
@@ -75,5 +82,5 @@ def check_tensors(shards):
 
 
 if __name__ == "__main__":
-  for check in (check_dataset, check_resume, check_model, check_tensors):
+  for check in (check_dataset, check_mix, check_resume, check_model, check_tensors):
     check(sys.argv[1])

@@ -3,6 +3,7 @@
   python use_torch.py SHARDS [rank]     # with `rank`: what each process of torchrun does
 """
 
+import os
 import subprocess
 import sys
 
@@ -59,6 +60,16 @@ def check_data_loader(shards):
     raise AssertionError("a worker read the same again")
 
 
+def check_mix(shards):
+  """Mixed images come with mixed labels."""
+  mix = {"mix": shardpack.Mix(mixup=0.5, classes=3)}
+  for (images, labels), batch in zip(shardpack.adapters.torch.Iterable(load(shards, **mix)), load(shards, **mix), strict=True):
+    assert labels.dtype == torch.float32 and torch.equal(labels, torch.from_numpy(batch.soft_labels))
+    assert torch.equal(images, torch.from_dlpack(batch.pixels)) and labels.shape == (len(batch), 3)
+  images, labels = next(load(shards, to="torch", **mix))
+  assert labels.dtype == torch.float32 and labels.shape == (16, 3)
+
+
 def check_sampler(shards):
   dataset = shardpack.Dataset(shards)
   for ranks in (2, 3):
@@ -87,6 +98,17 @@ def rank_of_torchrun(shards):
   """Two epochs, with a restart: together the ranks have the batches of one process."""
   torch.distributed.init_process_group("gloo")
   ranks = torch.distributed.get_world_size()
+  # The group that is there decides, whatever started the process; a group of other processes than torchrun's is refused.
+  started = {name: os.environ.pop(name) for name in ("RANK", "WORLD_SIZE")}
+  assert (load(shards)._rank, load(shards)._world_size) == (torch.distributed.get_rank(), ranks)
+  os.environ.update(started, WORLD_SIZE=str(ranks + 1))
+  try:
+    load(shards)
+  except shardpack.OptionError as error:
+    assert f"WORLD_SIZE={ranks + 1}" in str(error), error
+  else:
+    raise AssertionError("two sizes of the world")
+  os.environ.update(started)
   options = {"batch": None, "global_batch": 12, "threads": 1}
   alone = load(shards, **options, rank=0, world_size=1)
   expected = [batch.ids.tolist() for _ in range(2) for batch in alone]
@@ -112,5 +134,5 @@ if __name__ == "__main__":
   if len(sys.argv) > 2:
     rank_of_torchrun(sys.argv[1])
   else:
-    for check in (check_tensors, check_data_loader, check_sampler, check_torchrun):
+    for check in (check_tensors, check_data_loader, check_mix, check_sampler, check_torchrun):
       check(sys.argv[1])

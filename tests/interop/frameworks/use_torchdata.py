@@ -74,7 +74,16 @@ def check_of_a_state_s_state(make, shards):
   assert list(third) == list(items) == list(make(shards))[2:]
 
 
+def check_mix(shards):
+  """Mixed images come with mixed labels."""
+  mix = {"batch": 12, "size": 16, "mix": shardpack.Mix(mixup=0.5, classes=3)}
+  node = shardpack.adapters.torchdata.Node(shardpack.load(shards, **mix))
+  for (_, labels), batch in zip(nodes.Loader(node), shardpack.load(shards, **mix), strict=True):
+    assert labels.numpy().tolist() == batch.soft_labels.tolist() and labels.shape == (12, 3)
+
+
 if __name__ == "__main__":
+  check_mix(sys.argv[1])
   for each in (stateful, graph, prefetching):
     check(each, sys.argv[1])
     check_of_a_state_s_state(each, sys.argv[1])
