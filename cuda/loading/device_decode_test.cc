@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -197,6 +198,27 @@ TEST(DeviceDecode, TheCpuDecodesWhatTheCropTakes) {
       }
     }
   }
+}
+
+// In one batch the engines decode whole images and threads of the CPU parts of others, among them
+// some that the engines skip.
+TEST(DeviceDecode, EnginesAndTheCpuShareABatch) {
+  const LoaderFixture data(TestName(), {.samples = 96, .batch = 32, .min_side = 90});
+  const Outcome expected = RunEpochs(HostDevice::Get(), data, Decoding(data, nullptr), 3);
+  FakeDevice fake({.seed = 5, .max_delay_us = 100});
+  FakeNvjpegOptions engines{.engines = 1, .engine_us = 1000};
+  engines.skips = [&](std::span<const std::byte> file) { return file.size() % 7 == 0; };
+  FakeNvjpeg nvjpeg(engines, &fake);
+  DeviceOptions options = Decoding(data, &nvjpeg.functions(), /*threads=*/3);
+  options.decode->use_hybrid = false;
+  const Outcome got = RunEpochs(fake, data, options, 3);
+  EXPECT_THAT(got.errors, IsEmpty());
+  ExpectEqual(got.batches, expected.batches);
+  EXPECT_GT(got.stats.decode.hardware, 0u);
+  EXPECT_GT(got.stats.decode.skipped, 0u);
+  EXPECT_GT(got.stats.decode.cpu, got.stats.decode.skipped);
+  EXPECT_EQ(nvjpeg.misuses(), 0);
+  EXPECT_THAT(fake.misuses(), IsEmpty());
 }
 
 // Damage after the crop is not seen, by a Loader either.
