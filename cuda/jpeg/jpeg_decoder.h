@@ -14,7 +14,8 @@
 // (decode_balance.h). They parse all headers before, and stay (worker_threads.h). The engines and
 // up to four threads have streams of their own (decode_streams.h). With `choose` the first batches
 // find out which way is the fastest here, which then takes all that it can (decode_choice.h).
-// Pixels have 8 bits, channels interleaved. The ways round differently, by a few levels.
+// Pixels have 8 bits, channels interleaved. The ways round differently, by a few levels. The CPU
+// decodes and copies the part of an image that is needed, the others all of it.
 //
 // Lifetime: functions, device and stream outlive the decoder; files and outputs live until the
 // stream has run.
@@ -43,6 +44,7 @@
 #include "cuda/dynload/nvjpeg_functions.h"
 #include "formats/core/image_info.h"
 #include "images/codecs/decode.h"
+#include "images/pixels/pixels.h"
 
 namespace shardpack {
 
@@ -80,6 +82,8 @@ struct JpegImage {
   ImageInfo info;
   uint8_t* out = nullptr;  // device
   size_t pitch_bytes = 0;  // at least what a row has
+  // Of the pixels in `out`, those that are needed; empty: all.
+  PixelRegion region = {};
   // By which the image is known when it comes again: the engines are not offered again what they
   // refused.
   std::optional<uint64_t> id = std::nullopt;
@@ -99,6 +103,9 @@ JpegSize SizeOf(const ImageInfo& info, bool orient);
 struct JpegResult {
   absl::Status status;
   JpegWay way = JpegWay::kNone;
+  // Only the region was decoded. It lies at the beginning of `out`, its rows without gaps; damage
+  // of a JPEG after it was not found.
+  bool packed = false;
 };
 
 struct JpegDecoderStats {
@@ -134,7 +141,7 @@ class JpegDecoder {
 
   // Decodes an image on the CPU of which some bytes, at these offsets from its first one, are still
   // kUnpainted although the engines said they had decoded it; unless the image is of that colour
-  // there. The result is then not touched.
+  // there. The result is then not touched. It is decoded whole, as the engines do.
   absl::Status DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
                              Stream stream, JpegResult* result, bool* skipped);
 

@@ -139,6 +139,72 @@ TEST(JpegDecoder, WithoutNvjpegOnTheCpu) {
 }
 
 // More than the memory between CPU and device holds, with and without gaps between rows.
+// The CPU decodes and copies no more, and what is around it stays; the others give whole images.
+TEST(JpegDecoder, RegionsAreEnoughForTheCpu) {
+  std::vector<File> files = AllKinds();
+  for (int exif = 1; exif <= 8; ++exif) {
+    const std::string name = "orientation-" + std::to_string(exif) + ".jpg";
+    Add(name, LoadTestImage(name), JpegWay::kHardware, JpegWay::kHybrid, &files);
+  }
+  for (const uint8_t channels : {uint8_t{1}, uint8_t{3}}) {
+    for (const int engines : {2, 0, -1}) {  // -1: no nvJPEG
+      for (const bool orient : {false, true}) {
+        FakeNvjpeg fake({.engines = std::max(engines, 0)});
+        JpegDecoderOptions options;
+        options.channels = channels;
+        options.orient = orient;
+        options.threads = 2;
+        JpegDecoder decoder(engines < 0 ? nullptr : &fake.functions(), fake.device(), options);
+        Batch batch(files, channels);
+        for (size_t i = 0; i < files.size(); ++i) {
+          JpegImage& image = batch.images[i];
+          const auto [width, height] = SizeOf(image.info, orient);
+          image.region = {width / 4, height / 3, width - width / 2, height - height / 2};
+          image.pitch_bytes = size_t{width} * channels;
+          batch.outs[i].assign(image.pitch_bytes * height, 0xEE);
+          image.out = batch.outs[i].data();
+        }
+        ASSERT_TRUE(decoder.Decode(batch.images, nullptr, batch.results).ok());
+        fake.Finish();
+        for (size_t i = 0; i < files.size(); ++i) {
+          if (files[i].name == "cut") continue;
+          SCOPED_TRACE(files[i].name);
+          const JpegResult& result = batch.results[i];
+          ASSERT_TRUE(result.status.ok()) << result.status;
+          EXPECT_EQ(result.packed, result.way == JpegWay::kCpu);
+          const auto whole = Decode(files[i].bytes, {.channels = channels, .orient = orient});
+          ASSERT_TRUE(whole.ok()) << whole.status();
+          TestPixels right = *whole;
+          if (result.packed) right = CropPixels(whole->view(), batch.images[i].region);
+          ASSERT_LE(right.bytes.size(), batch.outs[i].size());
+          const auto end = batch.outs[i].begin() + static_cast<std::ptrdiff_t>(right.bytes.size());
+          EXPECT_TRUE(std::equal(batch.outs[i].begin(), end, right.bytes.begin()));
+          EXPECT_EQ(std::count(end, batch.outs[i].end(), 0xEE), batch.outs[i].end() - end);
+        }
+        EXPECT_EQ(fake.misuses(), 0);
+      }
+    }
+  }
+}
+
+// What engines skipped is read as what they give.
+TEST(JpegDecoder, SkippedImagesAreDecodedWhole) {
+  const std::vector<File> files = AllKinds();
+  FakeNvjpeg fake({});
+  JpegDecoder decoder(&fake.functions(), fake.device(), {});
+  Batch batch(files);
+  batch.images[0].region = {20, 10, 9, 8};
+  const size_t last = batch.images[0].pitch_bytes * (files[0].info.height - 1);
+  bool skipped = false;
+  ASSERT_TRUE(
+      decoder.DecodeSkipped(batch.images[0], {&last, 1}, nullptr, &batch.results[0], &skipped)
+          .ok());
+  fake.Finish();
+  EXPECT_TRUE(skipped);
+  EXPECT_FALSE(batch.results[0].packed);
+  EXPECT_TRUE(batch.IsRight(0));
+}
+
 TEST(JpegDecoder, LargeImagesInParts) {
   std::vector<File> files;
   for (const uint32_t width : {1500u, 701u, 100u}) {

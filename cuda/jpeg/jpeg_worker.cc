@@ -107,6 +107,7 @@ absl::Status JpegWorker::Decode(const JpegImage& image, bool for_nvjpeg, Stream 
 
 absl::StatusOr<PixelView> JpegWorker::Pixels(const JpegImage& image) {
   DecodeOptions decode;
+  decode.region = image.region;
   decode.channels = options_.channels;
   decode.orient = options_.orient;
   decode.max_pixels = options_.max_pixels;
@@ -115,8 +116,11 @@ absl::StatusOr<PixelView> JpegWorker::Pixels(const JpegImage& image) {
   return decoded.view;
 }
 
-absl::Status JpegWorker::DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
+// Whole: unpainted bytes lie anywhere, and what reads the image was told where engines put it.
+absl::Status JpegWorker::DecodeSkipped(const JpegImage& given, std::span<const size_t> unpainted,
                                        Stream stream, JpegResult* result, bool* skipped) {
+  JpegImage image = given;
+  image.region = {};
   const absl::StatusOr<PixelView> pixels = Pixels(image);
   const auto is_painted = [&](size_t at) {
     const size_t y = at / image.pitch_bytes, x = at % image.pitch_bytes;
@@ -133,10 +137,13 @@ absl::Status JpegWorker::DecodeOnCpu(const JpegImage& image, Stream stream, Jpeg
     *result = {pixels.status(), JpegWay::kCpu};
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(staging_.Put(*pixels, image.out, image.pitch_bytes, stream));
+  const bool packed = !image.region.empty();
+  const size_t pitch_bytes =
+      packed ? size_t{image.region.width} * options_.channels : image.pitch_bytes;
+  RETURN_IF_ERROR(staging_.Put(*pixels, image.out, pitch_bytes, stream));
   ++stats_.cpu;
   if (staging_.pageable()) ++stats_.pageable;
-  *result = {absl::OkStatus(), JpegWay::kCpu};
+  *result = {absl::OkStatus(), JpegWay::kCpu, packed};
   return absl::OkStatus();
 }
 

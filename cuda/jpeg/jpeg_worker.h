@@ -74,6 +74,7 @@ class JpegWorker {
                              Stream stream, JpegResult* result, bool* skipped);
 
  private:
+  // The region of the image, or all of it.
   absl::StatusOr<PixelView> Pixels(const JpegImage& image);
   absl::Status DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result);
 

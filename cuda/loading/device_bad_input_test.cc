@@ -8,12 +8,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "cuda/device/host_device.h"
 #include "cuda/jpeg/jpeg_decoder.h"
 #include "cuda/loading/device_loader.h"
 #include "cuda/loading/resident_loader.h"
+#include "cuda/testing/decode_outcome.h"
 #include "cuda/testing/fake_device.h"
 #include "cuda/testing/fake_nvjpeg.h"
 #include "cuda/testing/loader_fixture.h"
@@ -28,8 +31,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-std::string TestName() { return ::testing::UnitTest::GetInstance()->current_test_info()->name(); }
+using ::testing::SizeIs;
 
 // The frame header of a JPEG: FF C0 (or another), length, precision, height, width.
 size_t FrameOf(const Image& jpeg) {
@@ -95,6 +97,65 @@ TEST(DeviceBadInput, MorePixelsThanAllowed) {
   const Decoded got = DecodeThere(file);
   EXPECT_THAT(got.result.status.ToString(), AllOf(HasSubstr("RESOURCE_EXHAUSTED"),
                                                   HasSubstr("16384x16384 is more than 64000000")));
+}
+
+// An image of 16384 x 16384 whose blocks are all gray: one bit for each coefficient.
+Image HugeJpeg() {
+  constexpr uint32_t kSide = 16384;
+  Image jpeg = {0xFF, 0xD8};
+  Image table(65, 1);
+  table[0] = 0;
+  PutSegment(&jpeg, 0xDB, table);
+  Image frame = {8};
+  PutBig(&frame, kSide, 2);
+  PutBig(&frame, kSide, 2);
+  frame.insert(frame.end(), {1, 1, 0x11, 0});
+  PutSegment(&jpeg, 0xC0, frame);
+  // Of each table one code, 0: no difference to the block before; no coefficients.
+  for (const uint8_t id : {uint8_t{0x00}, uint8_t{0x10}}) {
+    Image huffman(18, 0);
+    huffman[0] = id;
+    huffman[1] = 1;
+    PutSegment(&jpeg, 0xC4, huffman);
+  }
+  PutSegment(&jpeg, 0xDA, {1, 1, 0x00, 0, 63, 0});
+  jpeg.resize(jpeg.size() + size_t{kSide / 8} * (kSide / 8) * 2 / 8, 0);
+  jpeg.insert(jpeg.end(), {0xFF, 0xD9});
+  return jpeg;
+}
+
+// With `max_pixels` raised; by nvJPEG, and by the CPU, which decodes what the crop takes.
+TEST(DeviceBadInput, VeryManyPixelsWhereTheyAreAllowed) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "takes too long, and too much memory";
+#endif
+  const Image file = HugeJpeg();
+  const LoaderFixture data(
+      TestName(), {.samples = 2, .batch = 2, .first = std::string(file.begin(), file.end())});
+  DeviceOptions options = Decoding(data, nullptr);
+  options.decode->channels = 1;
+  options.decode->crop.max_scale = 0.1;
+  const Outcome refused = RunEpochs(HostDevice::Get(), data, options);
+  ASSERT_THAT(refused.errors, SizeIs(1));
+  EXPECT_THAT(std::string(refused.errors[0].message()),
+              HasSubstr("16384x16384 is more than 64000000 pixels"));
+  options.decode->max_pixels = uint64_t{1} << 28;
+  const Outcome by_cpu = RunEpochs(HostDevice::Get(), data, options);
+  EXPECT_THAT(by_cpu.errors, IsEmpty());
+  ASSERT_THAT(by_cpu.batches, SizeIs(1));
+  const auto& ids = by_cpu.batches[0].info.ids;
+  const size_t image_bytes = LoaderFixture::kWidth * LoaderFixture::kHeight;
+  const size_t slot = static_cast<size_t>(std::find(ids.begin(), ids.end(), 0u) - ids.begin());
+  EXPECT_EQ(by_cpu.batches[0].pixels.substr(slot * image_bytes, image_bytes),
+            std::string(image_bytes, '\x80'));
+  FakeDevice fake;
+  FakeNvjpeg nvjpeg({}, &fake);
+  options.decode->nvjpeg = &nvjpeg.functions();
+  options.decode->use_hardware = false;  // to which the fake compares, and fills, all of it
+  const Outcome by_hybrid = RunEpochs(fake, data, options);
+  EXPECT_THAT(by_hybrid.errors, IsEmpty());
+  EXPECT_EQ(by_hybrid.stats.decode.hybrid, 2u);
+  ExpectEqual(by_hybrid.batches, by_cpu.batches);
 }
 
 // Which no decoder of NVIDIA takes, and the engines must not be asked for.
@@ -199,6 +260,38 @@ TEST(DeviceBadInput, TwoLoadersOnOneDevice) {
       }
     }
   }
+  EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
+  EXPECT_THAT(fake.misuses(), IsEmpty());
+}
+
+// The same where images are decoded for the device, by one nvJPEG and by threads that share.
+TEST(DeviceBadInput, TwoDecodingLoadersOnOneDevice) {
+  const LoaderFixture data(TestName(), {.kinds = true});
+  const LoaderFixture other(TestName() + "Other", {.samples = 24, .kinds = true, .spread = 60});
+  const auto options_of = [](const LoaderFixture& of, const NvjpegFunctions* nvjpeg) {
+    DeviceOptions options = Decoding(of, nvjpeg, /*threads=*/2);
+    options.decode->share = true;
+    return options;
+  };
+  FakeDevice fake({.seed = 3, .max_delay_us = 200});
+  FakeNvjpeg nvjpeg({}, &fake);
+  // At the same time, each with a consumer of its own.
+  std::vector<Outcome> got(2);
+  const auto consume = [&](const LoaderFixture& of, Outcome* outcome) {
+    *outcome = RunEpochs(fake, of, options_of(of, &nvjpeg.functions()), 3);
+  };
+  std::thread second(consume, std::cref(other), &got[1]);
+  consume(data, &got[0]);
+  second.join();
+  for (size_t i = 0; i < 2; ++i) {
+    const LoaderFixture& of = i == 0 ? data : other;
+    EXPECT_THAT(got[i].errors, IsEmpty());
+    ExpectEqual(got[i].batches,
+                RunEpochs(HostDevice::Get(), of, options_of(of, nullptr), 3).batches);
+    EXPECT_GT(got[i].stats.decode.hardware, 0u);
+  }
+  EXPECT_EQ(nvjpeg.misuses(), 0);
+  EXPECT_EQ(nvjpeg.live(), 0);
   EXPECT_EQ(fake.live_objects(), 0u) << fake.LiveObjects();
   EXPECT_THAT(fake.misuses(), IsEmpty());
 }

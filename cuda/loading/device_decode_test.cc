@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cuda/device/host_device.h"
+#include "cuda/jpeg/jpeg_decoder.h"
 #include "cuda/loading/device_loader.h"
 #include "cuda/testing/decode_outcome.h"
 #include "cuda/testing/fake_device.h"
@@ -17,6 +19,7 @@
 #include "cuda/testing/loader_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "images/augment/crop.h"
 
 namespace shardpack {
 namespace {
@@ -140,6 +143,106 @@ TEST(DeviceDecode, EveryCropAndFormatOnEveryTable) {
     EXPECT_THAT(without.stats.why_fallback, HasSubstr("preprocessing by the CPU"));
     ExpectEqual(without.batches, on_device);
   }
+}
+
+// Bytes that are copied to the device when the CPU decodes everything.
+uint64_t CopiedByCpu(const LoaderFixture& data, DeviceOptions options, Outcome* got) {
+  options.decode->nvjpeg = nullptr;
+  FakeDevice fake({.seed = 2, .max_delay_us = 100});
+  *got = RunEpochs(fake, data, options);
+  EXPECT_THAT(got->errors, IsEmpty());
+  EXPECT_THAT(fake.misuses(), IsEmpty());
+  return fake.copied_bytes();
+}
+
+// The CPU decodes and copies what the crop takes and no more; the pixels are those of whole images,
+// which nvJPEG gives.
+TEST(DeviceDecode, TheCpuDecodesWhatTheCropTakes) {
+  const LoaderFixture kinds(TestName(), {.samples = 48, .kinds = true, .min_side = 90});
+  const LoaderFixture turned(TestName() + "Turned", {.samples = 48, .turned = true});
+  for (const LoaderFixture* data : {&kinds, &turned}) {
+    for (const uint8_t channels : {uint8_t{1}, uint8_t{3}}) {
+      for (const PixelLayout layout : {PixelLayout::kNhwc, PixelLayout::kNchw}) {
+        std::vector<uint64_t> copied;
+        for (const CropKind kind :
+             {CropKind::kResize, CropKind::kRandomResized, CropKind::kCenter}) {
+          FakeDevice fake;
+          FakeNvjpeg nvjpeg({}, &fake);
+          DeviceOptions options = Decoding(*data, &nvjpeg.functions(), 2);
+          options.decode->crop.kind = kind;
+          options.decode->crop.shortest_side = 22;
+          options.decode->channels = channels;
+          options.preprocess->output = {.type = PixelType::kF32, .layout = layout};
+          const Outcome whole = RunEpochs(fake, *data, options);
+          EXPECT_THAT(whole.errors, IsEmpty());
+          EXPECT_GE(whole.stats.decode.hardware + whole.stats.decode.hybrid, 40u);
+          Outcome got;
+          copied.push_back(CopiedByCpu(*data, options, &got));
+          ExpectEqual(got.batches, whole.batches);
+          options.decode->nvjpeg = nullptr;
+          ExpectEqual(RunEpochs(HostDevice::Get(), *data, options).batches, whole.batches);
+        }
+        uint64_t saved = 0;
+        const CropOptions crop = data->Options().decode->crop;
+        for (uint64_t id = 0; id < 48; ++id) {
+          const auto* const file = reinterpret_cast<const std::byte*>(data->image(id).data());
+          const auto info = CheckImage({file, data->image(id).size()}, {}, 1'000'000);
+          ASSERT_TRUE(info.ok()) << info.status();
+          const auto [width, height] = SizeOf(*info, true);
+          const PixelBox box = ChooseCrop(crop, width, height, {9, 0, id}).box;
+          const double part = (box.right - box.left) * (box.bottom - box.top);
+          saved += (uint64_t{width} * height - static_cast<uint64_t>(part)) * channels;
+        }
+        EXPECT_EQ(copied[0] - copied[1], saved);
+        EXPECT_EQ(copied[0], copied[2]) << "the filter needs what is around the crop";
+      }
+    }
+  }
+}
+
+// In one batch the engines decode whole images and threads of the CPU parts of others, among them
+// some that the engines skip.
+TEST(DeviceDecode, EnginesAndTheCpuShareABatch) {
+  const LoaderFixture data(TestName(), {.samples = 96, .batch = 32, .min_side = 90});
+  const Outcome expected = RunEpochs(HostDevice::Get(), data, Decoding(data, nullptr), 3);
+  FakeDevice fake({.seed = 5, .max_delay_us = 100});
+  FakeNvjpegOptions engines{.engines = 1, .engine_us = 1000};
+  engines.skips = [&](std::span<const std::byte> file) { return file.size() % 7 == 0; };
+  FakeNvjpeg nvjpeg(engines, &fake);
+  DeviceOptions options = Decoding(data, &nvjpeg.functions(), /*threads=*/3);
+  options.decode->use_hybrid = false;
+  const Outcome got = RunEpochs(fake, data, options, 3);
+  EXPECT_THAT(got.errors, IsEmpty());
+  ExpectEqual(got.batches, expected.batches);
+  EXPECT_GT(got.stats.decode.hardware, 0u);
+  EXPECT_GT(got.stats.decode.skipped, 0u);
+  EXPECT_GT(got.stats.decode.cpu, got.stats.decode.skipped);
+  EXPECT_EQ(nvjpeg.misuses(), 0);
+  EXPECT_THAT(fake.misuses(), IsEmpty());
+}
+
+// Damage after the crop is not seen, by a Loader either.
+TEST(DeviceDecode, DamageAfterTheCropIsNotSeen) {
+  std::vector<size_t> cut;
+  for (size_t id = 0; id < 48; id += 2) cut.push_back(id);
+  const LoaderFixture data(TestName(), {.samples = 48, .min_side = 200, .cut = cut});
+  DeviceOptions options = Decoding(data, nullptr);
+  options.decode->crop.max_scale = 0.1;
+  options.bad_images = {.policy = BadSamples::kSubstitute, .most = 48};
+  Outcome got;
+  (void)CopiedByCpu(data, options, &got);
+  std::set<uint64_t> bad, expected;
+  for (const BadSample& one : got.bad) bad.insert(one.id);
+  PageableMemory memory;
+  LoaderOptions host = data.Options();
+  host.decode->crop.max_scale = 0.1;
+  host.bad_samples = BadSamples::kSubstitute;
+  Loader loader = data.Open(memory, host);
+  for (auto batch = loader.Next(); batch.ok() && batch->has_value(); batch = loader.Next()) {
+  }
+  for (const BadSample& one : loader.TakeBadSamples()) expected.insert(one.id);
+  EXPECT_EQ(bad, expected);
+  EXPECT_THAT(bad, SizeIs(AllOf(::testing::Gt(0u), ::testing::Lt(24u))));
 }
 
 TEST(DeviceDecode, BadImages) {

@@ -84,19 +84,20 @@ absl::Status DeviceDecoder::Reserve(Piece& piece, size_t bytes) {
 }
 
 // Where the crop reads no pixel beyond its edges, the preprocessing is given the crop alone.
-PreprocessSample DeviceDecoder::SampleOf(const JpegImage& image,
-                                         const SampleIdentity& identity) const {
+PreprocessSample DeviceDecoder::TakenOf(const ImageInfo& info, const SampleIdentity& identity,
+                                        PixelRegion* region) const {
   // The kernel turns it.
-  const Orientation turn = OrientationOf(options_.orient ? image.info.orientation : 1);
-  const auto [width, height] = SizeOf(image.info, options_.orient);
+  const Orientation turn = OrientationOf(options_.orient ? info.orientation : 1);
+  const auto [width, height] = SizeOf(info, options_.orient);
   const Crop crop = ChooseCrop(options_.crop, width, height, identity);
-  PreprocessSample sample = {.pixels = image.out,
+  PreprocessSample sample = {.pixels = nullptr,
                              .width = width,
                              .height = height,
-                             .stride_bytes = static_cast<uint32_t>(image.pitch_bytes),
+                             .stride_bytes = 0,
                              .box = crop.box,
                              .mirror = crop.flip,
                              .turn = turn};
+  *region = {0, 0, info.width, info.height};
   if (crop.margin) return sample;
   const auto left = static_cast<uint32_t>(std::floor(crop.box.left));
   const auto top = static_cast<uint32_t>(std::floor(crop.box.top));
@@ -104,9 +105,8 @@ PreprocessSample DeviceDecoder::SampleOf(const JpegImage& image,
   sample.height = std::min(static_cast<uint32_t>(std::ceil(crop.box.bottom)), height) - top;
   sample.box = {crop.box.left - left, crop.box.top - top, crop.box.right - left,
                 crop.box.bottom - top};
-  const PixelRegion stored = ToStored(turn, PixelRegion{left, top, sample.width, sample.height},
-                                      image.info.width, image.info.height);
-  sample.pixels += stored.top * image.pitch_bytes + size_t{stored.left} * options_.channels;
+  *region =
+      ToStored(turn, PixelRegion{left, top, sample.width, sample.height}, info.width, info.height);
   return sample;
 }
 
@@ -114,7 +114,6 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
                                     std::span<absl::Status> why) {
   images_.clear();
   slots_.clear();
-  epoch_ = batch.epoch();
   size_t bytes = 0;
   for (size_t slot = 0; slot < batch.size(); ++slot) {
     why[slot] = absl::OkStatus();
@@ -132,12 +131,17 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
     }
     const auto [width, height] = SizeOf(*info, /*orient=*/false);
     const size_t pitch_bytes = size_t{width} * options_.channels;
+    const uint64_t id = batch.ids()[slot];
+    PixelRegion region;
+    const PreprocessSample sample =
+        TakenOf(*info, {.seed = options_.augment_seed, .epoch = batch.epoch(), .id = id}, &region);
     images_.push_back({.file = file,
                        .info = *info,
                        .out = nullptr,
                        .pitch_bytes = pitch_bytes,
-                       .id = batch.ids()[slot]});
-    slots_.push_back({.slot = slot, .offset = bytes, .id = batch.ids()[slot]});
+                       .region = region,
+                       .id = id});
+    slots_.push_back({.slot = slot, .offset = bytes, .sample = sample});
     bytes += DeviceAligned(pitch_bytes * height);
   }
   Piece& piece = pieces_[piece_];
@@ -180,8 +184,15 @@ absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> sa
     const DecodedSlot& at = slots_[i];
     why[at.slot] = std::move(results_[i].status);
     if (!why[at.slot].ok()) continue;
-    samples[at.slot] =
-        SampleOf(images_[i], {.seed = options_.augment_seed, .epoch = epoch_, .id = at.id});
+    const JpegImage& image = images_[i];
+    const PixelRegion& region = image.region;
+    PreprocessSample& sample = samples[at.slot] = at.sample;
+    const size_t pitch_bytes =
+        results_[i].packed ? size_t{region.width} * options_.channels : image.pitch_bytes;
+    sample.stride_bytes = static_cast<uint32_t>(pitch_bytes);
+    sample.pixels = image.out;
+    if (results_[i].packed) continue;
+    sample.pixels += region.top * pitch_bytes + size_t{region.left} * options_.channels;
   }
   return absl::OkStatus();
 }

@@ -8,13 +8,14 @@
 //   status = (*decoder)->Done(stream);      // of what reads them
 //   if ((*decoder)->has_to_check()) again = (*decoder)->Check(stream, why);
 //
-// Images are decoded whole by JpegDecoder (cuda/jpeg/jpeg_decoder.h) into one of two pieces of
-// device memory, which grow when a batch needs more than any before; crops and flips are those that
-// the Loader would choose (images/augment/crop.h: a function of seed, epoch and id). The result
-// differs from that of the Loader's own decoding if that decodes a JPEG at a smaller scale. The
-// host waits until the piece's last batch was read, since the engines do not
-// (cuda/jpeg/nvjpeg_backends.h). Nor do they always write what they say (skipped_images.h): a piece
-// is filled with kUnpainted before, and Check decodes again on the CPU what they skipped.
+// Images are decoded by JpegDecoder (cuda/jpeg/jpeg_decoder.h) into one of two pieces of device
+// memory, which grow when a batch needs more than any before: whole, or what the crop takes of them
+// where the CPU decodes. Crops and flips are those that the Loader would choose
+// (images/augment/crop.h: a function of seed, epoch and id). The result differs from that of the
+// Loader's own decoding if that decodes a JPEG at a smaller scale. The host waits until the piece's
+// last batch was read, since the engines do not (cuda/jpeg/nvjpeg_backends.h). Nor do they always
+// write what they say (skipped_images.h): a piece is filled with kUnpainted before, and Check
+// decodes again on the CPU what they skipped.
 //
 // Lifetime: the device outlives it; the batch lives until the stream has run.
 // Thread-safety: one thread at a time, one that entered the device, always with the same streams.
@@ -119,10 +120,11 @@ class DeviceDecoder {
     DeviceEvent read;
     SkippedImages skipped;
   };
-  // An image of the batch: its slot, and the offset of its pixels in the piece.
+  // An image of the batch: its slot, the offset of its pixels in the piece, and its sample, which
+  // has no pixels until it is known who decoded it.
   struct DecodedSlot {
     size_t slot, offset;
-    uint64_t id;
+    PreprocessSample sample;
   };
 
   DeviceDecoder(Device& device, const DeviceDecode& options, const std::atomic<bool>* stop)
@@ -134,7 +136,9 @@ class DeviceDecoder {
   // For the next batch, once the stream has read it.
   absl::Status MakeReady(Piece& piece, Stream stream);
   absl::Status Unpaint(Piece& piece, Stream stream);
-  PreprocessSample SampleOf(const JpegImage& image, const SampleIdentity& identity) const;
+  // What the preprocessing takes of the image, without pixels, and the region of it that those are.
+  PreprocessSample TakenOf(const ImageInfo& info, const SampleIdentity& identity,
+                           PixelRegion* region) const;
 
   Device& device_;
   const DeviceDecode options_;
@@ -149,7 +153,6 @@ class DeviceDecoder {
   uint64_t growths_ = 0;
   std::unique_ptr<JpegDecoder> decoder_;
   // For one batch.
-  uint64_t epoch_ = 0;
   std::vector<JpegImage> images_;
   std::vector<DecodedSlot> slots_;  // one an image
   std::vector<JpegResult> results_;

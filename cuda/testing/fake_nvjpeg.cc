@@ -67,6 +67,7 @@ uint8_t ChannelsOf(int format) { return format == kNvjpegOutputY ? 1 : 3; }
 std::vector<uint8_t> Pixels(std::span<const std::byte> file, uint8_t channels) {
   ImageDecoder decoder;
   DecodeOptions options;
+  options.max_pixels = UINT64_MAX;  // it has no limit that we know
   options.channels = channels;
   options.orient = false;
   const auto image = decoder.Decode(file, ImageInfo(), options);

@@ -83,6 +83,7 @@ LoaderFixture::LoaderFixture(const std::string& name, const LoaderFixtureOptions
   made.samples = testing::MakeTestSamples(made);
   for (uint32_t i = 0; options.jpegs && i < made.samples.size(); ++i) {
     Image jpeg = MakeJpeg(i, options);
+    if (i == 0 && !options.first.empty()) jpeg.assign(options.first.begin(), options.first.end());
     made.samples[i].info = Probe(jpeg).info;
     const bool ended = std::count(options.ended.begin(), options.ended.end(), i) > 0;
     if (ended || std::count(options.cut.begin(), options.cut.end(), i) > 0) {

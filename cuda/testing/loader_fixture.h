@@ -32,6 +32,7 @@ struct LoaderFixtureOptions {
   bool cut_with_end = false;          // as if nothing was missing
   std::vector<size_t> ended = {};     // numbers of JPEGs cut so, beside `cut`
   std::vector<size_t> flipped = {};   // numbers of samples with another byte than was hashed
+  std::string first = "";             // a file in the place of the first JPEG
   bool objects = false;               // a field "json" of each: COCO's, no objects
 };
 

@@ -66,13 +66,16 @@ class DeviceBatch(BatchFacts):
 
   @property
   def labels(self) -> Any:
-    """int64 [n]; -1 where there is none, and for padding.
+    """int64 [n]; -1 where there is none, and for padding. Of next_into and next_step a copy in host memory, on a GPU too.
 
     >>> next(shardpack.load('shards', batch=20, size=32, device='cpu')).labels
     <Tensor of labels, 20, on cpu>
     """
     self._check()
-    return converted(labels_of(self._handle, self._view, len(self)), self._look.to)
+    labels = labels_of(self._handle, self._view, len(self))
+    if labels is None:
+      labels = self._memory.array(self._view.labels, "int64", (len(self),)).copy()
+    return converted(labels, self._look.to)
 
   def synchronize(self) -> None:
     """Waits until the batch is there, for use on any stream; Ctrl-C ends the wait. Then end with release(stream): no other call

@@ -128,8 +128,7 @@ def pixels_of(batch: Any, view: Any, shape: tuple[int, ...], axes: Optional[tupl
 
 
 def labels_of(batch: Any, view: Any, count: int) -> Optional[Tensor]:
-  there = view.labels if view.device_kind == _c.HOST else view.device_labels
-  return None if there is None else Tensor(batch, _c.LABELS, (count,), _place(view))
+  return None if view.device_labels is None else Tensor(batch, _c.LABELS, (count,), _place(view))
 
 
 def _place(view: Any) -> tuple[int, int]:

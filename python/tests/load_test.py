@@ -498,6 +498,7 @@ class DeviceTest(unittest.TestCase):
     for ids, its_labels, its_images in expected:
       batch = loader.next_into(images, labels)
       self.assertEqual((batch.ids.tolist(), labels.tolist()), (ids, its_labels.tolist()))
+      self.assertEqual(batch.labels.tolist(), its_labels.tolist())
       numpy.testing.assert_allclose(images, its_images, rtol=1e-5, atol=1e-5)
     self.assertIsNone(loader.next_into(images))
     for wrong, what in (((images[:, :, ::2],), "must be contiguous"), (([1.0],), "__cuda_array_interface__"),
@@ -572,6 +573,7 @@ class DeviceTest(unittest.TestCase):
         loader.enqueue_step(images)  # again, which is the same one
         numpy.testing.assert_array_equal(images, got[-1][1])
         self.assertIsNone(batch.pixels)
+        numpy.testing.assert_array_equal(batch.labels, labels)
       self.assertEqual(len(got), 3)
       numpy.testing.assert_equal(got, epoch)
     self.assertIsNone(loader.next_step())

@@ -325,7 +325,7 @@ class IndexTest(command.PackTest):
       self.assertNotEqual(text, other)
       shards = [f"{folder}/part-{i}.tar" for i in range(3)]
       for damaged, why in ((text[:-40], "malformed JSON"), (b"", "is empty"), (b'{"name": 1}', "manifest.json"), (b"[]", "manifest.json"),
-                           (other, "another version of pack"), (text.replace(b"adopted", b"nothing"), "manifest.json")):
+                           (other, "schema 99, expected 1"), (text.replace(b"adopted", b"nothing"), "manifest.json")):
         with self.subTest(folder=folder, damaged=damaged[:20]):
           self.write(f"{folder}/manifest.json", damaged)
           before = self.contents(folder)
