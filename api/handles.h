@@ -110,9 +110,8 @@ inline absl::StatusOr<const OpenedDevice*> UseDevice(const shardpack_device* han
   if (!content.ok()) return std::move(content).status();
   if (handle->process != ::getpid()) {
     return absl::FailedPreconditionError(
-        "the device was opened before this process was forked: open it after the fork, before "
-        "which "
-        "nobody may have used CUDA, or start the process by spawn");
+        "the device was opened before this process was forked: open it again here; for a GPU, "
+        "nothing may have used CUDA before the fork, so start the process by spawn");
   }
   return *content;
 }

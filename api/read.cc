@@ -128,7 +128,10 @@ class SampleReader {
         const uint64_t record = locations_[slot].record;
         if (!column || !indexes_[slot]->has_field(record, *column)) continue;
         const Extent extent = indexes_[slot]->field(record, *column);
-        if (extent.length > kMostBytes - kAlignment - total_) return TooMuch();
+        if (extent.length > kMostBytes - kAlignment ||
+            Aligned(extent.length) > kMostBytes - total_) {
+          return TooMuch();
+        }
         reads_.push_back({locations_[slot], *column, extent.offset, extent.length, total_,
                           f * ids_.size() + slot});
         total_ += Aligned(extent.length);

@@ -277,8 +277,8 @@ SHARDPACK_API shardpack_code shardpack_dataset_locate(const shardpack_dataset* d
 SHARDPACK_API shardpack_code shardpack_dataset_key(const shardpack_dataset* dataset, uint64_t id,
                                                    shardpack_text* key, shardpack_error** error);
 /* The id of the first sample with this key, of `key_bytes` bytes. The first call compares with all
- * keys, the second one makes a table, of 8 to 24 bytes a sample. NOT_FOUND if no sample has it;
- * otherwise errors of reading an index, as DATA_LOSS. */
+ * keys, the second one makes a table, of 12 to 24 bytes a sample, while others wait. NOT_FOUND if
+ * no sample has it; otherwise errors of reading an index, as DATA_LOSS. */
 SHARDPACK_API shardpack_code shardpack_dataset_find_key(const shardpack_dataset* dataset,
                                                         const char* key, size_t key_bytes,
                                                         uint64_t* id, shardpack_error** error);

@@ -1221,7 +1221,8 @@ class Loader {
   Loader() = default;
 #ifndef SHARDPACK_NO_EXCEPTIONS
   // A template, so that {} stands for the options of an order.
-  template <typename OfOrder, typename = std::enable_if_t<std::is_same_v<OfOrder, Order>>>
+  template <typename OfOrder,
+            typename = std::enable_if_t<std::is_convertible_v<const OfOrder&, const Order&>>>
   Loader(const Dataset& dataset, const OfOrder& order, const LoaderOptions& options = {})
       : Loader(Open(dataset, order, options)) {}
   Loader(const Dataset& dataset, const OrderOptions& order, const LoaderOptions& options = {})

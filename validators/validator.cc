@@ -199,8 +199,8 @@ void ReportManifest(const absl::Status& status, FindingTally& findings) {
   FindingId id = FindingId::kManifestInvalid;
   if (absl::IsNotFound(status)) {
     id = FindingId::kManifestMissing;
-  } else if (absl::IsUnimplemented(status)) {  // of another version of pack
-    id = FindingId::kUnknownFormat;
+  } else if (absl::IsUnimplemented(status)) {
+    id = FindingId::kOtherVersion;
   } else if (!absl::IsDataLoss(status)) {
     id = FindingId::kReadError;
   } else if (DefectOf(status) == ManifestDefect::kSelfHash) {

@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "formats/io/bytes.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
 #include "formats/testing/fault_injection.h"
@@ -359,6 +361,23 @@ TEST(ForeignShards, TheSameKeyInTwoShardsIsNamed) {
   ASSERT_EQ(Names(report), "key-duplicate ");
   EXPECT_EQ(report.findings.kept()[0].key, samples[4].key);
   EXPECT_THAT(report.findings.kept()[0].detail, HasSubstr("as record 4 of "));
+}
+
+// Bytes 8 to 11 of an index are its version; its hash is before the last eight bytes.
+TEST(Validator, AnIndexOfAnotherVersionIsNoDamage) {
+  Scene scene;
+  std::string index = scene.Read("train-1.pidx");
+  index[8] = 9;
+  const size_t hashed = index.size() - 24;
+  const Digest digest = Xxh3_128(AsBytes(std::string_view(index).substr(0, hashed)));
+  StoreLittle(index.data() + hashed, digest.high);
+  StoreLittle(index.data() + hashed + 8, digest.low);
+  scene.Write("train-1.pidx", index);
+  scene.Reseal();
+  const ValidationReport report = scene.Validate();
+  EXPECT_EQ(report.findings.count(FindingId::kOtherVersion), 1u);
+  EXPECT_EQ(report.findings.count(FindingId::kIndexInvalid), 0u);
+  EXPECT_THAT(report.findings.kept()[0].detail, HasSubstr("index version 9, expected 1"));
 }
 
 TEST(ForeignShards, OddFilesAreFindingsAndTheOthersAreChecked) {

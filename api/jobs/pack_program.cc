@@ -111,7 +111,9 @@ void AddBeside(const fs::path& folder, std::vector<std::string>& found) {
   add(folder.parent_path());
   fs::path lib = folder;
   for (int n = 0; n < kMostFolders; ++n, lib = lib.parent_path()) {
-    if (lib.filename().string().starts_with("lib")) return add(lib.parent_path());
+    const std::string name = lib.filename().string();
+    if (name == "lib" || name == "lib64" || name == "lib32" || name == "libx32")
+      return add(lib.parent_path());
   }
 }
 

@@ -210,7 +210,7 @@ absl::StatusOr<Report> MeasureAll(const CommandLine& line, Device& device) {
       (layout == PixelLayout::kNchw ? report.kernel : report.kernel_nhwc) = *kernel;
     }
     // Not of a dataset with images that cannot be decoded, which the other runs replace.
-    report.resident_step = ResidentStepCost(device, input->dataset, input->order);
+    report.resident_step = ResidentStepCost(device, input->dataset);
     Setup encoded = setup;
     encoded.for_device = true;
     absl::StatusOr<Loader> loader = OpenLoader(encoded);

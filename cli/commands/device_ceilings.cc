@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -151,14 +152,20 @@ absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(Device& device, Loader& loade
       .backends = decoder->backends()};
 }
 
-absl::StatusOr<double> ResidentStepCost(Device& device, const Dataset& dataset,
-                                        const Order& order) {
+absl::StatusOr<double> ResidentStepCost(Device& device, const Dataset& dataset) {
   constexpr int kSteps = 2000, kAtOnce = 50;
+  constexpr uint64_t kMostImages = 2048, kBatch = 256;
+  std::vector<uint64_t> ids(std::min(dataset.size(), kMostImages));
+  std::iota(ids.begin(), ids.end(), 0);
+  ASSIGN_OR_RETURN(Dataset some, dataset.Select(ids));
+  ASSIGN_OR_RETURN(
+      Order order,
+      Order::Make({.samples = ids.size(),
+                   .global_batch = static_cast<uint32_t>(std::min<uint64_t>(ids.size(), kBatch))}));
   Bench bench(device);
   RETURN_IF_ERROR(bench.Open());
   const ResidentOptions options = {.width = 32, .height = 32, .output = {.type = PixelType::kF16}};
-  ASSIGN_OR_RETURN(ResidentLoader loader,
-                   ResidentLoader::Open(dataset, order, {}, options, device));
+  ASSIGN_OR_RETURN(ResidentLoader loader, ResidentLoader::Open(some, order, {}, options, device));
   Clock::duration asked{};
   for (int step = 0; step < kSteps;) {
     const Clock::time_point start = Clock::now();

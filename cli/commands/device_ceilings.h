@@ -3,7 +3,7 @@
 //   absl::StatusOr<double> copy = PinnedCopyCeiling(device);            // bytes per second
 //   absl::StatusOr<KernelCeiling> kernel = PreprocessCeiling(device, 224, PixelLayout::kNchw);
 //   absl::StatusOr<DecodeCeilings> decode = DeviceDecodeCeiling(device, loader, decode);
-//   absl::StatusOr<double> step = ResidentStepCost(device, dataset, order);   // microseconds
+//   absl::StatusOr<double> step = ResidentStepCost(device, dataset);   // microseconds
 //
 // Each takes about half a second.
 //
@@ -22,7 +22,6 @@
 #include "images/pixels/pixel_output.h"
 #include "readers/dataset/dataset.h"
 #include "readers/loading/loader.h"
-#include "readers/order/order.h"
 
 namespace shardpack::cli {
 
@@ -44,9 +43,10 @@ struct DecodeCeilings {
 absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(Device& device, Loader& loader,
                                                    const DeviceDecode& options);
 
-// What a step of a resident set of 32 x 32 pixels costs the thread that asks for it, in
-// microseconds; on the host device, which has no other thread, the pixels as well.
-absl::StatusOr<double> ResidentStepCost(Device& device, const Dataset& dataset, const Order& order);
+// What a step of a resident set costs the thread that asks for it, in microseconds: the first 2048
+// images at most, as 32 x 32 pixels, in batches of 256. On the host device, which has no other
+// thread, the pixels as well.
+absl::StatusOr<double> ResidentStepCost(Device& device, const Dataset& dataset);
 
 }  // namespace shardpack::cli
 

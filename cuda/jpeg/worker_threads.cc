@@ -1,10 +1,24 @@
 #include "cuda/jpeg/worker_threads.h"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 #include <utility>
 
+#include "formats/io/resources.h"
+
 namespace shardpack {
+namespace {
+
+// The caller of Run does not leave it before the others have ended.
+absl::Status Call(const WorkerThreads::Work& work, size_t thread) {
+  try {
+    return work(thread);
+  } catch (const std::exception& error) {
+    return StatusOfException("decoding images for a device", error);
+  }
+}
+
+}  // namespace
 
 WorkerThreads::~WorkerThreads() {
   {
@@ -21,7 +35,7 @@ void WorkerThreads::StartUpTo(size_t count) {
     try {
       worker.thread =
           std::thread([this, &worker, number = workers_.size()] { RunWorker(worker, number); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // no thread, or no memory for its start
       workers_.pop_back();
       return;
     }
@@ -37,7 +51,7 @@ void WorkerThreads::RunWorker(Worker& worker, size_t number) {
     lock.unlock();
     absl::Status end = worker.entered ? absl::OkStatus() : enter_();
     worker.entered = end.ok();
-    if (end.ok()) end = work(number);
+    if (end.ok()) end = Call(work, number);
     lock.lock();
     worker.end = std::move(end);
     worker.has_work = false;
@@ -55,7 +69,7 @@ absl::Status WorkerThreads::Run(size_t threads, const Work& work) {
     for (size_t i = 0; i < others; ++i) workers_[i].has_work = true;
   }
   if (others > 0) begin_.notify_all();
-  absl::Status end = work(0);
+  absl::Status end = Call(work, 0);
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return running_ == 0; });
   for (size_t i = 0; i < others; ++i) end.Update(workers_[i].end);

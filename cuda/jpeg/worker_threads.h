@@ -13,8 +13,8 @@
 //
 // Lifetime: the destructor joins; in a process that has forked since, nothing may be called.
 // Thread-safety: one thread at a time.
-// Errors: the first one, by the number of the thread, of the calls. A thread that fails to enter
-// has that error, makes no call, and tries again the next time.
+// Errors: the first one, by the number of the thread, of the calls; an exception is one, too. A
+// thread that fails to enter has that error, makes no call, and tries again the next time.
 #ifndef SHARDPACK_CUDA_JPEG_WORKER_THREADS_H_
 #define SHARDPACK_CUDA_JPEG_WORKER_THREADS_H_
 

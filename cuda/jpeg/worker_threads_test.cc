@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <chrono>
+#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -40,6 +42,22 @@ TEST(WorkerThreads, NoneCanBeStarted) {
   EXPECT_GE(next.load(), 100u);
   EXPECT_TRUE(threads.Run(4, work).ok());
   EXPECT_EQ(calls.load(), 5u);
+}
+
+TEST(WorkerThreads, AnExceptionIsAnErrorOnceAllHaveEnded) {
+  for (const size_t failing : {0u, 2u}) {
+    WorkerThreads threads([] { return absl::OkStatus(); });
+    std::atomic<int> ended{0};
+    const absl::Status end = threads.Run(3, [&](size_t thread) -> absl::Status {
+      if (thread == failing) throw std::bad_alloc();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      ++ended;
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(absl::IsResourceExhausted(end)) << end;
+    EXPECT_EQ(ended.load(), 2);
+    EXPECT_TRUE(threads.Run(3, [](size_t) { return absl::OkStatus(); }).ok());
+  }
 }
 
 // Each call has a number and a thread of its own, the same in each piece of work.

@@ -58,6 +58,7 @@ constexpr FindingSpec kCatalogue[] = {
     {FindingId::kClassDuplicate, "class-duplicate", kError, "two classes of the dataset have the same name", kReplaceManifest},
     {FindingId::kSplitMismatch, "split-mismatch", kError, "a shard's name is not one of the split that the manifest puts it in", kReplaceManifest},
     {FindingId::kUnknownFormat, "unknown-format", kError, "the file is not a shard of any known format", "give a shard or the folder of a dataset; unpack what is compressed"},
+    {FindingId::kOtherVersion, "other-version", kError, "another version of pack has written the manifest or the index", "validate with the version that has written it"},
     {FindingId::kWrongExtension, "wrong-extension", kError, "the name is that of another format than the bytes; programs that go by the name cannot read it", "rename the file"},
     {FindingId::kShardEmpty, "shard-empty", kError, "the shard holds no sample", kRepack},
     {FindingId::kIdentity, "identity-mismatch", kError, "the dataset is not the one that --expect names", "check which dataset was meant"},

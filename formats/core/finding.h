@@ -49,6 +49,7 @@ enum class FindingId : uint16_t {
   kClassDuplicate,
   kSplitMismatch,
   kUnknownFormat,
+  kOtherVersion,
   kWrongExtension,
   kShardEmpty,
   kIdentity,

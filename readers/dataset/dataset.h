@@ -163,8 +163,7 @@ class Dataset {
   // other here cost one read together. One status per field.
   std::vector<absl::Status> ReadFields(std::span<const FieldRead> fields) const;
   // The first sample with this key; NotFound if there is none. Cost: the first call scans the keys,
-  // the second one makes a hash table of them, of 8 to 24 bytes a sample, for itself and all later
-  // ones.
+  // the second one makes a hash table of them, of 12 to 24 bytes a sample, while others wait.
   absl::StatusOr<uint64_t> FindKey(std::string_view key) const;
 
  private:

@@ -48,6 +48,7 @@ absl::StatusOr<size_t> SlotOf(const Dataset& dataset, const Slots& slots, std::s
 }
 
 absl::StatusOr<Slots> MakeSlots(const Dataset& dataset) {
+  if (dataset.size() >= kIdMask) return absl::ResourceExhaustedError("too many keys for a table");
   Slots slots(std::bit_ceil(dataset.size() + dataset.size() / 2 + 1));
   for (uint64_t id = 0; id < dataset.size(); ++id) {
     ASSIGN_OR_RETURN(const std::string_view key, KeyOf(dataset, id));
@@ -63,7 +64,7 @@ absl::StatusOr<Slots> MakeSlots(const Dataset& dataset) {
 struct Dataset::KeyTable {
   struct Guarded {
     std::mutex mutex;
-    bool was_asked = false;
+    bool was_asked = false, cannot_be_made = false;
     std::shared_ptr<const Slots> slots;
   };
   PerProcess<Guarded> guarded;
@@ -78,9 +79,10 @@ absl::StatusOr<uint64_t> Dataset::FindKey(std::string_view key) const {
   {
     KeyTable::Guarded& table = keys_->guarded.Get();
     const std::lock_guard lock(table.mutex);
-    if (std::exchange(table.was_asked, true) && table.slots == nullptr && size() < kIdMask) {
+    if (std::exchange(table.was_asked, true) && table.slots == nullptr && !table.cannot_be_made) {
       // Where an index is damaged, the scan says so, unless it finds the key before.
       absl::StatusOr<Slots> made = MakeSlots(*this);
+      table.cannot_be_made = !made.ok();
       if (made.ok()) table.slots = std::make_shared<const Slots>(*std::move(made));
     }
     slots = table.slots;

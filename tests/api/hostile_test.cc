@@ -173,37 +173,48 @@ TEST_F(ApiHostileTest, NumbersThatMeanNothingAreRefused) {
   EXPECT_STREQ(shardpack_code_name(SHARDPACK_TIMEOUT + 1), "UNKNOWN");
 }
 
-// Of a sparse shard, whose index is right in itself: lengths that add up to 2^64.
+// Of sparse shards, whose indexes are right in themselves: lengths that add up to 2^64, each below
+// the size of the file.
 TEST_F(ApiHostileTest, SamplesLargerThanMemoryAreRefused) {
-  constexpr uint64_t kHuge = uint64_t{1} << 62;
-  (void)RemoveTree(folder_);
-  folder_ = "/dev/shm/shardpack-huge." + std::to_string(::getpid());  // ext4 has smaller files
-  std::filesystem::create_directory(folder_);
-  Manifest manifest = WriteTestDataset(folder_, ToyFormat(), {.shards = 1, .records_per_shard = 1});
-  ManifestShard& shard = manifest.shards[0];
-  if (::truncate((folder_ + "/" + shard.name).c_str(), kHuge) != 0)
-    GTEST_SKIP() << "no file system for such a file";
-  const ScannedField field = {.name = "image", .offset = 0, .length = kHuge, .hash = 1};
-  ShardIndexBuilder builder;
-  builder.Add({.offset = 0, .length = kHuge, .fields = {&field, 1}}, "key", "path", 0, {});
-  const std::string index = builder.Finish(kHuge);
-  WriteTestFile(folder_ + "/" + shard.index.name, index);
-  shard.bytes = kHuge;
-  shard.index.bytes = index.size();
-  shard.index.xxh3_128 = Xxh3_128(AsBytes(index));
-  for (FileEntry& file : manifest.files) {
-    if (file.name == shard.name) file.bytes = kHuge;
-    if (file.name == shard.index.name) file = shard.index;
-  }
-  WriteTestFile(folder_ + "/manifest.json", manifest.ToJson());
-  const DatasetHandle dataset = Open();
-  const uint64_t ids[4] = {};
-  for (const size_t count : {size_t{1}, size_t{2}, size_t{4}}) {
+  constexpr uint64_t kQuarter = uint64_t{1} << 62, kHalf = uint64_t{1} << 63;
+  struct Case {
+    uint64_t file;
+    std::vector<uint64_t> lengths, ids;
+  };
+  for (const Case& each : {Case{kQuarter, {kQuarter}, {0}}, Case{kQuarter, {kQuarter}, {0, 0}},
+                           Case{kQuarter, {kQuarter}, {0, 0, 0, 0}},
+                           Case{kHalf - 32, {kHalf - 32, 15, 64}, {0, 1, 0, 2}}}) {
+    (void)RemoveTree(folder_);
+    folder_ = "/dev/shm/shardpack-huge." + std::to_string(::getpid());  // ext4 has smaller files
+    std::filesystem::create_directory(folder_);
+    Manifest manifest = WriteTestDataset(folder_, ToyFormat(),
+                                         {.shards = 1, .records_per_shard = each.lengths.size()});
+    ManifestShard& shard = manifest.shards[0];
+    if (::truncate((folder_ + "/" + shard.name).c_str(), static_cast<off_t>(each.file)) != 0)
+      GTEST_SKIP() << "no file system for such a file";
+    ShardIndexBuilder builder;
+    for (const uint64_t length : each.lengths) {
+      const ScannedField field = {.name = "image", .offset = 0, .length = length, .hash = 1};
+      builder.Add({.offset = 0, .length = length, .fields = {&field, 1}}, std::to_string(length),
+                  "path", 0, {});
+    }
+    const std::string index = builder.Finish(each.file);
+    WriteTestFile(folder_ + "/" + shard.index.name, index);
+    shard.bytes = each.file;
+    shard.index.bytes = index.size();
+    shard.index.xxh3_128 = Xxh3_128(AsBytes(index));
+    for (FileEntry& file : manifest.files) {
+      if (file.name == shard.name) file.bytes = each.file;
+      if (file.name == shard.index.name) file = shard.index;
+    }
+    WriteTestFile(folder_ + "/manifest.json", manifest.ToJson());
+    const DatasetHandle dataset = Open();
     shardpack_batch* batch = nullptr;
-    EXPECT_EQ(shardpack_dataset_read(dataset.get(), ids, count, nullptr, 0, &batch, Error()),
+    EXPECT_EQ(shardpack_dataset_read(dataset.get(), each.ids.data(), each.ids.size(), nullptr, 0,
+                                     &batch, Error()),
               SHARDPACK_NO_MEMORY)
-        << count;
-    EXPECT_THAT(Why(), HasSubstr(count == 1 ? "memory" : "read fewer at once"));
+        << each.ids.size();
+    EXPECT_THAT(Why(), HasSubstr(each.ids.size() == 1 ? "memory" : "read fewer at once"));
   }
 }
 

@@ -99,9 +99,8 @@ void ShardCheck::OpenIndex() {
     return;
   }
   if (!absl::IsDataLoss(index.status())) {
-    Report(
-        absl::IsUnimplemented(index.status()) ? FindingId::kUnknownFormat : FindingId::kReadError,
-        row_.index.name, "", "", std::string(index.status().message()));
+    Report(absl::IsUnimplemented(index.status()) ? FindingId::kOtherVersion : FindingId::kReadError,
+           row_.index.name, "", "", std::string(index.status().message()));
   } else if (HashOfIndexFits()) {
     Report(FindingId::kIndexInvalid, row_.index.name, "", "",
            std::string(index.status().message()));
