@@ -287,7 +287,8 @@ class Job:
     return PackUsageError, None
 
 
-_busy = re.compile("is locked by|is being (built|written)|by another run|was replaced")  # another program, so that the same job may do later
+# Another program, so that the same job may do later.
+_busy = re.compile("is locked by|is being (built|written)|by another run|was replaced")
 _absent = re.compile("does not exist")
 _flag = re.compile(r"(?<![^\s(])--[a-z][a-z0-9-]*[a-z0-9]")  # in a message
 _unreadable = re.compile("[\0-\x1f\x7f%\udc80-\udcff]")  # in a key
@@ -417,12 +418,13 @@ def _convert_selection(selection: Dataset, out: Path, progress: Shown, flags: di
                       "numbers, or write it with shardpack.Writer and its add_sample()")
   whole = Dataset(path)
   if _same_part(whole, selection._base._source).identity != selection._base.identity:
-    raise OptionError(f"src is a selection of what was at {path} before, and now another dataset is there: open it again, and select from that")
+    raise OptionError(f"src is a selection of what was at {path} before, and now another dataset is there: open it again, and "
+                      "select from that")
   inside = {*selection.keys}
   outside = [key for key in whole.keys if key not in inside]
   if len(outside) + len(selection) != len(whole) or "" in outside:
-    raise OptionError(f"src is a selection of {path}, where samples that are not in it have the keys of some that are, or none, and convert "
-                      "tells samples apart by their keys: write it with shardpack.Writer and its add_sample(), with keys of its own")
+    raise OptionError(f"src is a selection of {path}, where samples that are not in it have the keys of some that are, or none, and "
+                      "convert tells samples apart by their keys: write it with shardpack.Writer and its add_sample(), with keys of its own")
   with tempfile.NamedTemporaryFile("wb", suffix=".keys") as file:
     file.write(_key_list(whole.identity, outside))
     file.flush()
@@ -431,8 +433,8 @@ def _convert_selection(selection: Dataset, out: Path, progress: Shown, flags: di
     except PackUsageError as error:
       if f"{file.name} is of the dataset" not in error.stderr:
         raise
-      raise OptionError(f"src is a selection of {path}, which convert opens as another dataset: it was replaced just now, or is a single shard, "
-                        "whose classes are in the manifest beside it. Select from the dataset's folder, or write the selection with "
+      raise OptionError(f"src is a selection of {path}, which convert opens as another dataset: it was replaced just now, or is a single "
+                        "shard, whose classes are in the manifest beside it. Select from the dataset's folder, or write the selection with "
                         "shardpack.Writer and its add_sample()") from None
 
 
