@@ -55,7 +55,7 @@ class BatchFacts:
     if look.cut and self._slots:
       padding = ctypes.string_at(self._view.states, self._slots).find(_PADDING)  # which is at the end
       self._slots = self._slots if padding < 0 else padding
-    self._given_back = False
+    self._given_back = [False]  # shared by all that `to` makes of it
     self._spans: dict[str, Any] = {}  # of the fields that were asked for
 
   def __len__(self) -> int:
@@ -92,7 +92,9 @@ class BatchFacts:
 
     >>> images, labels = next(shardpack.load('shards', batch=8, size=32)).to('numpy')
     """
-    return type(self)(self._handle, self._look._replace(to=framework_of(framework, "framework")))
+    same = type(self)(self._handle, self._look._replace(to=framework_of(framework, "framework")))
+    same._given_back = self._given_back
+    return same
 
   @property
   def epoch(self) -> int:

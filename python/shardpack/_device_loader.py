@@ -104,7 +104,7 @@ class DeviceBatch(BatchFacts):
     the batch was released
     """
     call(library.batch_release_on, self._handle, stream)
-    self._given_back = True
+    self._given_back[0] = True
 
   def to(self, framework: str) -> DeviceBatch:
     """The same batch, whose images and labels are of 'numpy' (on the CPU), 'torch', 'jax' or 'tf'. release() of one is release() of both.
@@ -121,7 +121,7 @@ class DeviceBatch(BatchFacts):
     return super()._of_field(field)
 
   def _check(self) -> None:
-    if self._given_back:
+    if self._given_back[0]:
       raise StateError("the batch was released")
 
 

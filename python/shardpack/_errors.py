@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence, TypeVar
 
 
 class Error(Exception):
@@ -39,12 +39,15 @@ class Error(Exception):
     return _again, (type(self), self.args, self.__dict__, *_of_system(self))
 
 
+_E = TypeVar("_E", bound=Error)
+
+
 def _of_system(error: Error) -> tuple[int | None, str | None]:
   return (error.errno, error.filename) if isinstance(error, OSError) else (None, None)
 
 
-def _again(kind: type[Error], arguments: tuple[Any, ...], attributes: Mapping[str, Any], errno: int | None,
-           filename: str | None = None) -> Error:
+def _again(kind: type[_E], arguments: tuple[Any, ...], attributes: Mapping[str, Any], errno: int | None,
+           filename: str | None = None) -> _E:
   error = kind(*arguments)
   error.__dict__.update(attributes)
   if isinstance(error, OSError):
@@ -175,6 +178,11 @@ def of(code: str, info: Any) -> Error:
     if number >= 0:
       attributes[name] = number
   return _again(_OF_CODE.get(code, InternalError), (_text(info.message),), attributes, info.system_errno or None, attributes.get("path"))
+
+
+def made_error(kind: type[_E], message: str, attributes: Mapping[str, Any]) -> _E:
+  """With its path as filename too."""
+  return _again(kind, (message,), attributes, None, attributes.get("path"))
 
 
 def of_function(name: str, error: Error) -> Error:

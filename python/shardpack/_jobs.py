@@ -14,7 +14,7 @@ from . import _arguments, _c, _source
 from ._arguments import Path
 from ._aside import Aside
 from ._errors import (CancelledError, Error, OptionError, PackError, PackExistsError, PackNotFoundError, PackUsageError, StateError,
-                      nearest)
+                      made_error, nearest)
 from ._flags import FLAGS
 from ._library import WAIT_MS, Handle, call, library, made, text_made, text_of
 from ._progress import Progress, Showing, Shown, checked
@@ -261,32 +261,45 @@ class Job:
     keywords = keywords_in(message, self.command[1])
     hint = f"\nIn Python flags are keywords: {', '.join(keywords)}" if keywords else ""
     kind, path = self._kind_of_failure(code, message)
-    error = kind(f"pack {self.command[1]}: {message} ({ending}){hint}")
-    error.code, error.path = {PackUsageError: "INVALID", PackNotFoundError: "NOT_FOUND", PackExistsError: "EXISTS"}.get(kind), path
-    error.exit_code, error.command, error.stderr = code, self.command, facts["stderr"]
-    error.report = facts["report"] if isinstance(facts["report"], dict) else None
-    return error
-
+    attributes = {
+        "code": {PackUsageError: "INVALID", PackNotFoundError: "NOT_FOUND", PackExistsError: "EXISTS"}.get(kind),
+        "path": path,
+        "exit_code": code,
+        "command": self.command,
+        "stderr": facts["stderr"],
+        "report": facts["report"] if isinstance(facts["report"], dict) else None,
+    }
+    return made_error(kind, f"pack {self.command[1]}: {message} ({ending}){hint}", attributes)
 
   def _kind_of_failure(self, code: int, message: str) -> tuple[type[PackError], str | None]:
     """And the path that it is about, as far as that is known."""
     words = list(self.command)
-    if code == _CONFLICT and not _busy.search(message):
-      return PackExistsError, next((word[len("--out="):] for word in words if word.startswith("--out=")), None)
+    paths = words[words.index("--") + 1:] if "--" in words else []
+    out = next((word[len("--out="):] for word in words if word.startswith("--out=")), None)
+    if code == _CONFLICT and not _says(_busy, message, [*paths, out or ""]):
+      return PackExistsError, out
     if code != _USAGE:
       return PackError, None
-    paths = words[words.index("--") + 1:] if "--" in words else []
-    if "does not exist" in message:
+    if _says(_absent, message, [*paths, out or ""]):
       for path in paths:
         if path in message and not os.path.lexists(path):
           return PackNotFoundError, path
     return PackUsageError, None
 
 
-_busy = re.compile("locked|being (built|written)|by another run|was replaced")  # another program, so that the same job may do later
+# Another program, so that the same job may do later.
+_busy = re.compile("is locked by|is being (built|written)|by another run|was replaced")
+_absent = re.compile("does not exist")
 _flag = re.compile(r"(?<![^\s(])--[a-z][a-z0-9-]*[a-z0-9]")  # in a message
 _unreadable = re.compile("[\0-\x1f\x7f%\udc80-\udcff]")  # in a key
 _checked_flags: set[tuple[bytes, ...]] = set()
+
+
+def _says(what: re.Pattern[str], message: str, paths: Iterable[str]) -> bool:
+  """Whether the message has these words elsewhere than in the name of a path."""
+  for path in sorted(filter(what.search, paths), key=len, reverse=True):
+    message = message.replace(path, "")
+  return what.search(message) is not None
 
 
 def _keyword(verb: str, flag: str) -> str | None:
@@ -403,12 +416,38 @@ def _convert_selection(selection: Dataset, out: Path, progress: Shown, flags: di
   if not _is_in_order(selection):
     raise OptionError("src is a selection in another order than its dataset, or with samples twice, which convert cannot keep: sort its "
                       "numbers, or write it with shardpack.Writer and its add_sample()")
+  whole = Dataset(path)
+  if _same_part(whole, selection._base._source).identity != selection._base.identity:
+    raise OptionError(f"src is a selection of what was at {path} before, and now another dataset is there: open it again, and "
+                      "select from that")
   inside = {*selection.keys}
+  outside = [key for key in whole.keys if key not in inside]
+  if len(outside) + len(selection) != len(whole) or "" in outside:
+    raise OptionError(f"src is a selection of {path}, where samples that are not in it have the keys of some that are, or none, and "
+                      "convert tells samples apart by their keys: write it with shardpack.Writer and its add_sample(), with keys of its own")
   with tempfile.NamedTemporaryFile("wb", suffix=".keys") as file:
-    outside = [key for key in Dataset(path).keys if key not in inside]
-    file.write(b"".join(_escaped(key) + b"\n" for key in outside))
+    file.write(_key_list(whole.identity, outside))
     file.flush()
-    return _run("convert", [os.fsencode(path)], out, progress, {**flags, "exclude_keys": file.name if outside else None}, selects=True)
+    try:
+      return _run("convert", [os.fsencode(path)], out, progress, {**flags, "exclude_keys": file.name if outside else None}, selects=True)
+    except PackUsageError as error:
+      if f"{file.name} is of the dataset" not in error.stderr:
+        raise
+      raise OptionError(f"src is a selection of {path}, which convert opens as another dataset: it was replaced just now, or is a single "
+                        "shard, whose classes are in the manifest beside it. Select from the dataset's folder, or write the selection with "
+                        "shardpack.Writer and its add_sample()") from None
+
+
+def _same_part(whole: Dataset, source: _source.Source) -> Dataset:
+  """Of the dataset as it is now, the part that the source names."""
+  return whole if source[0] == "open" else _same_part(whole, source[1]).split(source[2])
+
+
+def _key_list(identity: str, keys: Sequence[str]) -> bytes:
+  """As converters/listing/key_list.h has it: it is refused for another dataset."""
+  lines = [b"# shardpack.convert: keys that are not in a selection, one a line", b"# of the dataset " + identity.encode(),
+           b"# keys: %d" % len(keys), *map(_escaped, keys)]
+  return b"\n".join(lines) + b"\n"
 
 
 def _escaped(key: str) -> bytes:
@@ -461,7 +500,8 @@ def index(paths: Paths, out: Path | None = None, *, progress: Shown = None, **fl
 
 def convert(src: Paths, out: Path, *, progress: Shown = None, **flags: Any) -> Report:
   """Packs a dataset, or shards of any program, into another format, as `pack convert`; see `pack`. `src` may be a Dataset, also a
-  selection: its samples are then packed, with all classes, so that labels stay what they are.
+  selection: its samples are then packed, with all classes, so that labels stay what they are. OptionError for a selection that keys
+  do not tell from the rest, and where another dataset is there by now.
 
   >>> shardpack.convert("shards", "records", format="tfrecord").format
   'tfrecord'

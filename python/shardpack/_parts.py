@@ -124,6 +124,10 @@ def check_agreed(path: bytes, words: list[bytes], workers: int, classes: list[by
   if before.workers != workers:
     raise OptionError(f"{parts} is of {_writers(before.workers)}, and this is {_writers(workers)}: give the same workers=, or remove "
                       f"{parts} to start again without its samples")
+  # Samples that were left without classes are compared with those that are given now.
+  if workers <= 1 and before.classes not in ([], classes) and there_are_some(path):
+    raise OptionError(f"{parts} has samples of a Writer with other classes: {_named(before.classes)}, not {_named(classes)}; give the same "
+                      f"classes=, or remove {parts} to start again without its samples")
   if workers > 1 and before.classes != classes:
     raise OptionError(f"the workers before this one have other classes: {_named(before.classes)}, not {_named(classes)}; give all the "
                       f"same, or remove {os.fsdecode(os.path.join(folder(path), _OPTIONS))}")

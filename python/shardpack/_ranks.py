@@ -37,8 +37,13 @@ def _group() -> Optional[tuple[Share, tuple[str, str]]]:
             ("torch.distributed.get_rank()", "torch.distributed.get_world_size()"))
   jax = sys.modules.get("jax")
   if getattr(getattr(jax, "distributed", None), "is_initialized", bool)():
-    return (Share(jax.process_index(), jax.process_count()),  # type: ignore[union-attr]
-            ("jax.process_index()", "jax.process_count()"))
+    # jax.process_index() would begin a backend, before the program has chosen its devices.
+    state = getattr(sys.modules.get("jax._src.distributed"), "global_state", None)
+    rank, size = getattr(state, "process_id", None), getattr(state, "num_processes", None)
+    if rank is None or size is None:
+      raise OptionError("this version of JAX does not say which of its processes this is: give rank=jax.process_index() and "
+                        "world_size=jax.process_count()")
+    return Share(rank, size), ("process_id of jax.distributed", "num_processes of jax.distributed")
   return None
 
 

@@ -233,15 +233,30 @@ assert batch.keys == ["\\xe9"] and bytes(batch.bytes(0, "f\\xfcr")) == b"x"
       shardpack.Dataset(damaged).__getitems__([0, 1])
     self.assertEqual((caught.exception.key, caught.exception.offset), (self.dataset[1].key, at))
 
+  def test_a_loop_gives_the_samples_before_a_damaged_one(self):
+    damaged = WORK / "damaged_within"
+    shutil.copytree(SHARDS, damaged)
+    dataset = shardpack.Dataset(damaged)
+    bad = dataset[13]
+    shard = damaged / dataset.shards[dataset.shard_ids[13]]
+    data = bytearray(shard.read_bytes())
+    data[data.index(bad.image) + 99] ^= 1
+    shard.write_bytes(data)
+    seen = []
+    with self.assertRaises(shardpack.DataLossError) as caught:
+      for sample in shardpack.Dataset(damaged):
+        seen.append(sample.key)
+    self.assertEqual((seen, caught.exception.key), (self.dataset.keys[:13].tolist(), bad.key))
+
   def test_a_loop_reads_blocks(self):
     calls, read = [], shardpack.Dataset._read
     with unittest.mock.patch.object(shardpack.Dataset, "_read", lambda self, *how: (calls.append(len(how[0])), read(self, *how))[1]):
       self.assertEqual([sample.id for sample in self.dataset], list(range(COUNT)))
-      self.assertEqual((sum(calls), calls[0], len(calls)), (COUNT, 16, 2))
+      self.assertEqual((sum(calls), calls[0], len(calls)), (COUNT, 1, 4))
       calls.clear()
       with unittest.mock.patch("shardpack._dataset._BLOCK_BYTES", 1):  # as of large samples
         self.assertEqual([sample.key for sample in self.dataset[:20]], self.dataset.keys[:20].tolist())
-      self.assertEqual(calls, [16, 1, 1, 1, 1])
+      self.assertEqual(calls, [1] * 20)
     self.assertEqual(list(self.dataset[:0]), [])
     iterators = iter(self.dataset), iter(self.dataset)
     self.assertEqual([[next(each).id for each in iterators] for _ in range(2)], [[0, 0], [1, 1]])

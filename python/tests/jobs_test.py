@@ -166,8 +166,23 @@ class JobsTest(unittest.TestCase):
       for kind in (*kinds, RuntimeError):
         self.assertIsInstance(error, kind)
       self.assertEqual((error.code, error.path, error.exit_code), attributes)
+      self.assertEqual(getattr(error, "filename", None), error.path)
       again = pickle.loads(pickle.dumps(error))
+      self.assertEqual(getattr(again, "filename", None), error.path)
       self.assertEqual((type(again), str(again), vars(again)), (type(error), str(error), vars(error)))
+
+  def test_names_of_paths_do_not_tell_failures_apart(self):
+    for folder in ("locked", "is locked by", "it was replaced"):
+      out = os.path.join(self.out, folder, "out")
+      os.makedirs(os.path.dirname(out))
+      shardpack.pack(IMAGES, out, limit=3)
+      with self.assertRaises(shardpack.PackExistsError) as caught:
+        shardpack.pack(IMAGES, out, limit=3, seed=3)
+      self.assertEqual(caught.exception.filename, out)
+    absent = os.path.join(self.out, "does not exist")
+    with self.assertRaises(shardpack.PackNotFoundError) as caught:
+      shardpack.pack(absent, out)
+    self.assertEqual(caught.exception.filename, absent)
 
   def test_flags_of_messages_are_said_as_keywords(self):
     with self.assertRaisesRegex(shardpack.PackUsageError, r"\nIn Python flags are keywords: max_skip=\.\.\.$"):
@@ -203,6 +218,59 @@ class JobsTest(unittest.TestCase):
         writer.add(key, image(n))
     dataset = shardpack.Dataset(self.out)
     self.assertEqual(shardpack.convert(dataset[[dataset.find_key("plain")]], self.out + "-one", format="tfrecord").samples, 1)
+
+  def test_selections_are_told_apart_by_keys(self):
+    shardpack.pack(IMAGES, self.out + "-some", limit=6, format="tfrecord")
+    records = self.out + "-some/train-00000-of-00001.tfrecord"
+    with open(records, "rb") as file:
+      data = file.read()
+    twice = self.out + "-twice.tfrecord"
+    with open(twice, "wb") as file:
+      file.write(data + data)
+    shardpack.index([twice], self.out + "-twice")
+    for path in (self.out + "-twice", twice):
+      dataset = shardpack.Dataset(path)
+      self.assertLess(len({*dataset.keys}), len(dataset))
+      with self.assertRaisesRegex(shardpack.OptionError, "have the keys of some that are.*shardpack.Writer and its add_sample"):
+        shardpack.convert(dataset[:3], self.out, format="tfrecord")
+      self.assertFalse(os.path.exists(self.out))
+
+  def test_selections_of_shards(self):
+    bare = self.out + ".tar"
+    subprocess.run(["tar", "-C", IMAGES / "a", "-cf", bare, "000.png", "003.png", "006.png"], check=True)
+    self.assertEqual(shardpack.convert(shardpack.Dataset(bare)[:1], self.out + "-bare", format="tfrecord").samples, 1)
+    shardpack.index([bare], self.out + "-indexed")
+    self.assertEqual(shardpack.convert(shardpack.Dataset(self.out + "-indexed")[1:], self.out + "-some", format="tfrecord").samples, 2)
+    # A shard alone of a packed dataset: the program takes classes from the manifest, so that it is another dataset.
+    shardpack.pack(IMAGES, self.out, limit=6)
+    with self.assertRaisesRegex(shardpack.OptionError, "single shard.* Select from the dataset's folder, or write .*shardpack.Writer") as caught:
+      shardpack.convert(shardpack.Dataset(self.out + "/train-000000.tar")[:1], self.out + "-one", format="tfrecord")
+    self.assertNotIn("exclude", str(caught.exception))
+    self.assertFalse(os.path.exists(self.out + "-one"))
+
+  def test_selections_of_a_dataset_that_was_replaced(self):
+    shardpack.pack(IMAGES, self.out, limit=6, split={"train": 0.5, "val": 0.5}, split_by="random")
+    dataset = shardpack.Dataset(self.out)
+    selections = dataset[:2], dataset.split("val"), dataset.split("val")[:1]
+    written = []
+    run = shardpack._jobs._run
+
+    def running(*arguments, **flags):
+      with open(arguments[4]["exclude_keys"], "rb") as file:
+        written.append(file.read())
+      return run(*arguments, **flags)
+
+    with unittest.mock.patch.object(shardpack._jobs, "_run", running):
+      shardpack.convert(selections[0], self.out + "-made", format="tfrecord")
+    self.assertIn(f"\n# of the dataset {dataset.identity}\n# keys: 4\n".encode(), written[0])
+    with open(self.out + ".keys", "wb") as file:
+      file.write(written[0])
+    shardpack.pack(IMAGES, self.out, limit=7, seed=2, overwrite=True, split={"train": 0.5, "val": 0.5}, split_by="random")
+    for selection in selections:
+      with self.assertRaisesRegex(shardpack.OptionError, "now another dataset is there"):
+        shardpack.convert(selection, self.out + "-other", format="tfrecord")
+    with self.assertRaisesRegex(shardpack.PackUsageError, "is of the dataset .*, and this is "):
+      shardpack.convert(self.out, self.out + "-other", format="tfrecord", exclude_keys=self.out + ".keys")
 
   def test_progress_is_shown_or_not(self):
     with self.assertRaisesRegex(shardpack.OptionError, "progress must be True, False or a function"):

@@ -173,24 +173,31 @@ class ArgumentsTest(unittest.TestCase):
 
     def of_jax(rank, size):
       distributed = types.SimpleNamespace(is_initialized=lambda: rank is not None)
-      # What would begin the backends is not there.
-      asked = {} if rank is None else {"process_index": lambda: rank, "process_count": lambda: size}
-      return unittest.mock.patch.dict(sys.modules, {"jax": types.SimpleNamespace(distributed=distributed, **asked)})
+      state = types.SimpleNamespace(global_state=types.SimpleNamespace(process_id=0 if rank is None else rank, num_processes=size))
 
-    for kind, asks in ((group, "get_rank"), (of_jax, "process_index")):
+      def begins_backends():
+        self.fail("this would begin JAX's backends")
+
+      jax = types.SimpleNamespace(distributed=distributed, process_index=begins_backends, process_count=begins_backends)
+      return unittest.mock.patch.dict(sys.modules, {"jax": jax, "jax._src.distributed": state})
+
+    for kind, asks in ((group, r"get_rank\(\)"), (of_jax, "process_id of jax.distributed")):
       with kind(None, None):
         self.assertEqual((share_of("auto", "auto", torchrun), share_of("auto", "auto", {})), ((3, 4), (0, 1)))
       with kind(3, 4):
         for environment in ({}, torchrun, slurm, {"RANK": "3"}):
           self.assertEqual((share_of("auto", "auto", environment), share_of("auto", 4, environment)), ((3, 4), (3, 4)))
         self.assertEqual(share_of(0, 2, torchrun), (0, 2))
-        with self.assertRaisesRegex(shardpack.OptionError, rf"rank=2 contradicts .*{asks}\(\)=3"):
+        with self.assertRaisesRegex(shardpack.OptionError, rf"rank=2 contradicts .*{asks}=3"):
           share_of(2, "auto", {})
       with kind(1, 2):
-        with self.assertRaisesRegex(shardpack.OptionError, rf"{asks}\(\)=1 contradicts the environment's RANK=3; give rank="):
+        with self.assertRaisesRegex(shardpack.OptionError, rf"{asks}=1 contradicts the environment's RANK=3; give rank="):
           share_of("auto", "auto", torchrun)
         with self.assertRaisesRegex(shardpack.OptionError, r"=2 contradicts the environment's WORLD_SIZE=4"):
           share_of("auto", "auto", {"RANK": "1", "WORLD_SIZE": "4"})
+    with of_jax(1, 2), unittest.mock.patch.dict(sys.modules, {"jax._src.distributed": types.SimpleNamespace()}):  # a version that has it elsewhere
+      with self.assertRaisesRegex(shardpack.OptionError, r"give rank=jax.process_index\(\)"):
+        share_of("auto", "auto", {})
     with unittest.mock.patch.dict(sys.modules, {"torch.distributed": types.ModuleType("torch.distributed")}):  # that is being imported
       self.assertEqual(share_of("auto", "auto", torchrun), (3, 4))
 
@@ -420,11 +427,14 @@ class DeviceTest(unittest.TestCase):
       batch.text("mask")
     self.assertEqual(repr(batch), "<DeviceBatch of 8, 8x8x3 uint8, epoch 0, step 2>")
     self.assertEqual((repr(batch.images), repr(batch.labels)), ("<Tensor of pixels, 8x8x8x3, on cpu>", "<Tensor of labels, 8, on cpu>"))
-    again = batch.to("numpy")
-    batch.release()
-    for ask in (batch.text, lambda: batch.view(0, "txt"), lambda: batch.to("numpy"), again.text, lambda: again.images):
-      with self.assertRaises(shardpack.StateError):
-        ask()
+    for released in (0, 1):
+      batch = next(load(size=8, fields=fields, device="cpu", seed=2))
+      again = batch.to("numpy")
+      self.assertEqual(again.text(), batch.text())  # both now know where that is
+      (batch, again)[released].release()
+      for ask in (batch.text, lambda: batch.view(0, "txt"), lambda: batch.to("numpy"), again.text, lambda: again.view(0, "txt"), lambda: again.images):
+        with self.assertRaises(shardpack.StateError):
+          ask()
 
   def test_fields_of_a_batch_on_a_gpu_are_refused(self):
     """Nothing could read them."""

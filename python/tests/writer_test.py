@@ -401,6 +401,19 @@ class WriterTest(unittest.TestCase):
     shardpack.finish(self.out)
     self.assertEqual((shardpack.Dataset(self.out).classes, shardpack.Dataset(self.out).labels.tolist()), (["b", "a"], [1, 0]))
 
+  def test_a_writer_alone_goes_on_with_the_same_classes(self):
+    names = ["owl", "cat"]
+    with contextlib.suppress(ZeroDivisionError), shardpack.Writer(self.out, classes=names) as writer:
+      writer.add("a", image(0), "cat")
+      raise ZeroDivisionError
+    for classes, shown in ((None, "none"), (names[::-1], "'cat', 'owl'")):
+      with self.assertRaisesRegex(shardpack.OptionError, f"has samples of a Writer with other classes: 'owl', 'cat', not {shown}; give the same classes="):
+        shardpack.Writer(self.out, classes=classes)
+    with shardpack.Writer(self.out, classes=names) as writer:
+      writer.add("b", image(1), "owl")
+    dataset = shardpack.Dataset(self.out)
+    self.assertEqual((dataset.classes, {sample.key: sample.label for sample in dataset}), (names, {"a": 1, "b": 0}))
+
   def test_samples_of_a_run_before_have_the_classes(self):
     with contextlib.suppress(ZeroDivisionError), shardpack.Writer(self.out) as writer:
       writer.add("a", image(0), "emu")
