@@ -21,11 +21,13 @@
 
 namespace {
 
-// How many allocations of this thread succeed before one fails; -1: all do.
+// How many allocations of this thread succeed before one fails; -1: all do, as under the
+// sanitizers, which have functions of their own.
 thread_local int64_t allocations_left = -1;
 
 }  // namespace
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(size_t bytes) {
   if (allocations_left < 0 || allocations_left-- > 0) {
     if (void* const made = std::malloc(bytes == 0 ? 1 : bytes); made != nullptr) return made;
@@ -34,6 +36,7 @@ void* operator new(size_t bytes) {
 }
 void operator delete(void* made) noexcept { std::free(made); }
 void operator delete(void* made, size_t) noexcept { std::free(made); }
+#endif
 
 namespace shardpack {
 namespace {
