@@ -68,7 +68,7 @@ class Writer:
 
   `format`: "webdataset", "tfrecord", "lmdb", "hdf5", "npy". `fields`: the names that samples must have (`None` as a value: this
   one has none), or a dict of their encodings, {"mask": "png", "embedding": "npy"}. `classes`: the names of labels 0, 1, ..., also of
-  those that no sample has; without them classes are numbered in the order of their names. `worker`, `workers`: of processes that write
+  those that no sample has, or a dict of their numbers; without them classes are numbered in the order of their names. `worker`, `workers`: of processes that write
   the same dataset, also of one alone; then `shardpack.finish(path)` publishes, once, when all have ended well. `encode` ("jpeg" or
   "png") and `quality`: how images that are arrays or PIL.Images are encoded. `order`: "key" alone. `overwrite`: replace a dataset, at
   the very end. `progress`: of the end, as for `pack`. Further keywords are flags of `pack convert` (docs/cli.md), such as
@@ -90,7 +90,8 @@ class Writer:
   def __init__(self, path: Path, format: str = "webdataset",  # pylint: disable=redefined-builtin
                fields: Iterable[str] | Mapping[str, str] | None = None, shard_size: str | int | None = None, *, worker: int = 0,
                workers: int | None = None, encode: str | None = None, quality: int = 90, order: str = "key",
-               overwrite: bool = False, progress: Shown = None, classes: Iterable[str] | None = None, **flags: Any):
+               overwrite: bool = False, progress: Shown = None, classes: Iterable[str] | Mapping[str, int] | None = None,
+               **flags: Any):
     self._path = given.absolute(path, "path")
     self._alone = workers is None
     self._worker, self._workers = whole(worker, "worker", 32), 1 if workers is None else whole(workers, "workers", 32, 1)

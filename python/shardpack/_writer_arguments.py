@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import KeysView, Set
 from operator import index
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -61,12 +62,16 @@ def column(value: Any, name: str) -> Sequence[Any]:
     raise OptionError(f"{name} must be a column, with an entry for each sample, not {type(value).__name__}") from None
 
 
-def classes(names: Iterable[str] | None) -> list[bytes]:
+def classes(names: Iterable[str] | Mapping[str, int] | None) -> list[bytes]:
   """Those that were given; none: numbered in the order of their names."""
   if names is None:
     return []
   if isinstance(names, (str, bytes, os.PathLike)) or not isinstance(names, Iterable):
     raise OptionError(f"classes must be a list of names, in the order of their labels, not {type(names).__name__}")
+  if isinstance(names, Set) and not isinstance(names, KeysView):
+    raise OptionError(f"classes must be a list of names, in the order of their labels: a {type(names).__name__} has no order")
+  if isinstance(names, Mapping):
+    names = _by_number(names)
   found = []
   for name in names:
     if not isinstance(name, (str, bytes)):
@@ -80,6 +85,16 @@ def classes(names: Iterable[str] | None) -> list[bytes]:
       raise OptionError(f"classes has {decoded(each)!r} twice")
     seen.add(each)
   return found
+
+
+def _by_number(numbers: Mapping[str, Any]) -> list[str]:
+  """The names in the order of the numbers that a dict gives them."""
+  if not all(hasattr(number, "__index__") and not isinstance(number, bool) for number in numbers.values()):
+    raise OptionError("classes must be a list of names, or a dict of the number of each name")
+  if sorted(map(index, numbers.values())) != [*range(len(numbers))]:
+    raise OptionError(f"classes must number its {len(numbers)} names from 0 to {len(numbers) - 1}, each once, as the labels are; a list of "
+                      "names numbers them by their order")
+  return sorted(numbers, key=lambda name: index(numbers[name]))
 
 
 def label_of(value: object, names: Sequence[bytes]) -> bytes:

@@ -388,9 +388,19 @@ class WriterTest(unittest.TestCase):
     both = shardpack.Dataset([WORK / "train", WORK / "val"])
     self.assertEqual((both.classes, both.labels.tolist()), (names, [1, 2, 0, 1, -1, 2, 0, 0, 1, -1]))
     for pattern, classes in (("must be a list of names, in the order of their labels, not str", "cat"), ("must not be an empty list", []),
-                             ("classes has 'a' twice", ["a", "b", "a"]), ("and 3 is none", [3])):
+                             ("classes has 'a' twice", ["a", "b", "a"]), ("and 3 is none", [3]), ("a list of names.*: a set has no order", {"a", "b"}),
+                             ("a list of names.*: a frozenset has no order", frozenset("ab")), ("from 0 to 1, each once", {"a": 1, "b": 2}),
+                             ("from 0 to 1, each once", {"a": 0, "b": 0}), ("a dict of the number of each name", {0: "a", 1: "b"}),
+                             ("a dict of the number of each name", {"a": True, "b": False})):
       with self.assertRaisesRegex(shardpack.OptionError, pattern):
         shardpack.Writer(self.out, classes=classes)
+
+  def test_classes_may_be_given_with_their_numbers(self):
+    with shardpack.Writer(self.out, classes={"dog": 1, "cat": numpy.int64(0)}) as writer:
+      writer.add("a", image(0), "dog")
+      writer.add("b", image(1), 0)
+    self.assertEqual((shardpack.Dataset(self.out).classes, shardpack.Dataset(self.out).labels.tolist()), (["cat", "dog"], [1, 0]))
+    shardpack.Writer(self.out, overwrite=True, classes={"dog": 1, "cat": 0}.keys()).close()
 
   def test_workers_agree_on_classes(self):
     for worker in range(2):
