@@ -64,7 +64,8 @@ class Writer:
   Samples go to parts beside the dataset, PATH.parts, each of which is read again and compared with the hashes taken in `add`.
   At the end of the block `pack` writes them in the order of their keys, verifies the shards and publishes them: the same bytes
   however the samples were shared out and however often a run was killed. Left by an exception, the samples are kept and nothing
-  is published: the next Writer of the same path goes on.
+  is published: the next Writer of the same path goes on with them as they are, and warns of it (RuntimeWarning); `fresh=True` removes
+  them first and begins anew (a Writer alone; StateError if another one is at work).
 
   `format`: "webdataset", "tfrecord", "lmdb", "hdf5", "npy". `fields`: the names that samples must have (`None` as a value: this
   one has none), or a dict of their encodings, {"mask": "png", "embedding": "npy"}. `classes`: the names of labels 0, 1, ..., also of
@@ -91,7 +92,7 @@ class Writer:
                fields: Iterable[str] | Mapping[str, str] | None = None, shard_size: str | int | None = None, *, worker: int = 0,
                workers: int | None = None, encode: str | None = None, quality: int = 90, order: str = "key",
                overwrite: bool = False, progress: Shown = None, classes: Iterable[str] | Mapping[str, int] | None = None,
-               **flags: Any):
+               fresh: bool = False, **flags: Any):
     self._path = given.absolute(path, "path")
     self._alone = workers is None
     self._worker, self._workers = whole(worker, "worker", 32), 1 if workers is None else whole(workers, "workers", 32, 1)
@@ -113,6 +114,8 @@ class Writer:
       check_flags(self._words)
     # What cannot be an image is left out at the end where that is allowed.
     self._takes_all = any(word.startswith(b"--max-skip") for word in self._words)
+    if fresh:
+      self._remove_earlier(fresh, overwrite)
     agreed = (self._words, 0 if self._alone else self._workers, self._classes)
     _parts.check_agreed(self._path, *agreed)  # before it becomes one of the workers
     self._begin()
@@ -121,15 +124,30 @@ class Writer:
       _parts.begin(self._path, self._worker)
       if self._alone and not self._resumed:
         _parts.forget_labels(self._path)
+      if self._earlier:
+        alone = "; Writer(..., fresh=True) begins anew" if self._alone else ""
+        warnings.warn(f"the Writer of {given.shown(self._path)} goes on with {self._earlier} samples that an earlier run has added "
+                      f"({self._parts()}): `if key not in writer` leaves them as they are{alone}", RuntimeWarning, stacklevel=2)
     except BaseException:
       self._let_go()
       raise
+
+  def _remove_earlier(self, fresh: bool, overwrite: bool) -> None:
+    if fresh is not True:
+      raise OptionError(f"fresh must be True or False, not {fresh!r}")
+    if self._workers > 1:
+      raise OptionError(f"fresh=True is of a Writer alone: it would remove the samples of the other workers too. Remove {self._parts()} before "
+                        "the workers are started")
+    if not overwrite and os.path.exists(os.path.join(self._path, b"manifest.json")):
+      raise ExistsError(f"{given.shown(self._path)} is a dataset already: overwrite=True lets the finish replace it")
+    _parts.remove(self._path)
 
   def _begin(self) -> None:
     self._lock = threading.RLock()
     self.result: Report | None = None
     self._resumed = _parts.there_are_some(self._path)
     self._handle: Handle | None = Aside(_open, self._path, self._words, self._worker, self._workers, self._classes).result()
+    self._earlier = _parts.samples_of(self._path, self._worker) if self._resumed else 0
     self._seen: set[int] = set()  # hashes of the keys that were added
     self._shapes: set[tuple[Any, ...]] = set()  # of samples that the library has accepted
     self._labels: dict[Any, bytes] = {}  # str and int alone
@@ -410,7 +428,14 @@ class Writer:
       given.image(image, key)
     self._send()
     self._settle()
-    add_one(self._open_handle(), key, label, image, fields)
+    try:
+      add_one(self._open_handle(), key, label, image, fields)
+    except ExistsError as error:
+      if self._resumed and hash(key) not in self._seen:
+        whose = "an earlier run" if self._alone else "an earlier run or another worker"
+        error.args = (f"{error} by {whose}, whose samples {self._parts()} keeps: `if key not in writer` skips it"
+                      + (", fresh=True begins anew" if self._alone else ""),)
+      raise
 
   def __contains__(self, key: object) -> bool:
     """Whether the sample with this key is safe on disk, from this run or one before: after `flush`, and after every 64 MB."""
@@ -559,7 +584,8 @@ class Writer:
       _note(error, self._way_on())
 
   def __repr__(self) -> str:
-    return f"<Writer of {given.shown(self._path)}: {self._added} samples added{', closed' if self._handle is None else ''}>"
+    earlier = f" to {self._earlier} of an earlier run" if self._earlier else ""
+    return f"<Writer of {given.shown(self._path)}: {self._added} samples added{earlier}{', closed' if self._handle is None else ''}>"
 
   def _open_handle(self) -> Handle:
     if self._handle is None:
@@ -583,7 +609,7 @@ class Writer:
   def _way_on(self) -> str:
     number = "" if self._alone else f" with worker={self._worker}, workers={self._workers} and the same arguments"
     return (f"Nothing was published. The samples are kept in {self._parts()}: a Writer of {given.shown(self._path)}{number} goes on "
-            "with them, and `key in writer` says which are there. To start again without them, remove that folder")
+            "with them, and `key in writer` says which are there. To start again without them, " + ("pass fresh=True" if self._alone else "remove that folder"))
 
   def _with_way_on(self, error: PackError) -> PackError:
     shown = given.shown(self._path)

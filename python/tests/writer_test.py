@@ -508,6 +508,55 @@ class WriterTest(unittest.TestCase):
         writer.add(key, data, label, txt=text)
     self.assertEqual(writer.result.identity, whole.identity)
 
+  def leave(self, *keys, **options):
+    with contextlib.suppress(ZeroDivisionError), shardpack.Writer(self.out, **options) as writer:
+      for n, key in enumerate(keys):
+        writer.add(key, image(n), "early")
+      raise ZeroDivisionError
+
+  def test_samples_of_an_earlier_run_are_told(self):
+    with warnings.catch_warnings():
+      warnings.simplefilter("error")
+      warnings.filterwarnings("ignore", "Nothing was published")
+      self.leave("a", "b")
+    with self.assertWarnsRegex(RuntimeWarning, rf"goes on with 2 samples that an earlier run has added \({self.out}.parts\): `if key not in "
+                                               r"writer` leaves them as they are; Writer\(..., fresh=True\) begins anew") as caught:
+      writer = shardpack.Writer(self.out)
+    self.assertEqual(caught.filename, __file__)
+    with writer:
+      self.assertIn("0 samples added to 2 of an earlier run", repr(writer))
+      for add in (lambda: writer.add("a", image(7)), lambda: writer.add_many(["a"], [image(7)])):
+        with self.assertRaisesRegex(shardpack.ExistsError, "the key a was added before by an earlier run, whose samples .*parts keeps: `if key "
+                                                           "not in writer` skips it, fresh=True begins anew"):
+          add()
+      writer.add("c", image(2), "early")
+      with self.assertRaisesRegex(shardpack.ExistsError, "the key c was added before$"):
+        writer.add("c", image(2), "early")
+    self.assertEqual(writer.result.samples, 3)
+
+  def test_a_fresh_writer_begins_anew(self):
+    for options, others in (({}, {}), ({"classes": ["late"]}, {}), ({}, {"worker": 1, "workers": 2})):
+      self.leave("a", "b", overwrite=True, **others)
+      with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with shardpack.Writer(self.out, fresh=True, overwrite=True, **options) as writer:
+          self.assertNotIn("a", writer)
+          writer.add("a", image(5), "late")
+      self.assertEqual(held(self.out), {"a": ("late", {"image": image(5)})})
+      self.assertFalse(os.path.exists(self.out + ".parts"))
+    with self.assertRaisesRegex(shardpack.OptionError, "fresh must be True or False, not 1"):
+      shardpack.Writer(self.out, fresh=1)
+    with self.assertRaisesRegex(shardpack.OptionError, "fresh=True is of a Writer alone"):
+      shardpack.Writer(self.out, fresh=True, worker=0, workers=2)
+    self.leave("a", "b", overwrite=True)
+    with self.assertRaisesRegex(shardpack.ExistsError, "is a dataset already: overwrite=True"):
+      shardpack.Writer(self.out, fresh=True)
+    with shardpack.Writer(self.out, overwrite=True) as writer:
+      with self.assertRaisesRegex(shardpack.StateError, "another writer is at work in .*parts, which fresh=True would remove"):
+        shardpack.Writer(self.out, fresh=True, overwrite=True)
+      self.assertTrue("a" in writer and "b" in writer)
+    self.assertEqual(writer.result.samples, 2)
+
   def test_in_is_true_for_what_is_safe(self):
     with shardpack.Writer(self.out) as writer:
       writer.add("a", image(0))
