@@ -103,6 +103,11 @@ def agreed_labels(path: bytes, is_number: bool, label: bytes) -> tuple[bool, byt
   return _labels(path) or (is_number, label)
 
 
+def have_labels(path: bytes) -> bool:
+  """Whether a sample with a label is known to have been added; of classes that were given nothing is written down."""
+  return _labels(path) is not None
+
+
 def forget_labels(path: bytes) -> None:
   """Of a Writer alone that has left no sample."""
   with suppress(FileNotFoundError):

@@ -113,6 +113,7 @@ class Writer:
     if self._words != _PLAIN_WORDS:
       check_flags(self._words)
     # What cannot be an image is left out at the end where that is allowed.
+    self._takes_unlabelled = flags.get("missing_part") == "keep"
     self._takes_all = any(word.startswith(b"--max-skip") for word in self._words)
     if fresh:
       self._remove_earlier(fresh, overwrite)
@@ -151,6 +152,7 @@ class Writer:
     self._seen: set[int] = set()  # hashes of the keys that were added
     self._shapes: set[tuple[Any, ...]] = set()  # of samples that the library has accepted
     self._labels: dict[Any, bytes] = {}  # str and int alone
+    self._labelled = True if self._resumed and _parts.have_labels(self._path) else None  # whether the samples before have labels
     self._numbers: tuple[bool, bytes] | None = None  # whether labels are numbers, and one of them
     self._added = self._unsafe = self._flushed = 0  # samples; bytes since the last flush, of which there were so many
     self._refused: list[tuple[str, OptionError | ExistsError]] = []  # samples of batches, by their keys as shown
@@ -180,6 +182,8 @@ class Writer:
     `label`: the name of its class, or a number up to 999999; not the one after the other. Classes are numbered in the order of their
     names; if all are whole numbers up to 999999, these are the labels. With `Writer(classes=[...])`: a name in there, or its number.
 
+    All samples have a label or none has: a sample of the other kind is refused unless `Writer(missing_part="keep")`.
+
     `image`: the bytes of an encoded image, or an array or PIL.Image, with `encode` "jpeg" or "png": uint8 [h, w], [h, w, 1] or
     [h, w, 3] (PNG also with 2 or 4 channels, and uint16). Fields: bytes as they are, text as UTF-8, dicts, lists and numbers as JSON,
     arrays as .npy (or as `Writer(fields={"mask": "png"})` says, or the field's name: `png`); None: the sample does not have it.
@@ -208,6 +212,8 @@ class Writer:
       fields = self._fields(fields, text)
     with self._lock:
       name = b"" if label is None else (type(label) in _CACHED and self._labels.get(label)) or self._label(label)
+      if (label is None) is self._labelled and not self._takes_unlabelled:
+        self._refuse_mixed(text)
       hashed = hash(text)
       if fields:
         begins = [value[:3] if value.startswith(_IMAGES) else b"" for value in fields.values()]
@@ -217,6 +223,7 @@ class Writer:
       if (shape not in self._shapes or hashed in self._seen or self._resumed or len(text) > _MOST_PLAIN_BYTES or
           not (text.isalnum() or _plain(text))):
         self._add_alone(given.key(text), name, image, fields)
+        self._labelled = label is not None
         if len(self._shapes) < _MOST_SHAPES and "cls" not in fields and all(len(each) <= _MOST_PLAIN_NAME for each in fields):
           self._shapes.add(shape)
       else:
@@ -300,6 +307,9 @@ class Writer:
       texts = list(map(str.encode, keys)) if kinds == {str} else list(keys)
     except UnicodeEncodeError:
       return False
+    unlabelled = {label is None for label in labels}
+    if not self._takes_unlabelled and (len(unlabelled) > 1 or self._labelled in unlabelled):
+      return False
     hashes = {*map(hash, texts)}
     if len(hashes) < len(texts) or not hashes.isdisjoint(self._seen):
       return False
@@ -307,6 +317,7 @@ class Writer:
       encoded_labels = {label: b"" if label is None else self._label(label) for label in dict.fromkeys(labels)}
     except OptionError:
       return False
+    self._labelled = False in unlabelled
     images, labels = list(images), list(labels)  # whose slices are by position
     self._send()
     self._new_batch(())
@@ -326,6 +337,11 @@ class Writer:
     self._send()
     self._settle()
     self._raise_refused()
+
+  def _refuse_mixed(self, key: bytes) -> None:
+    has = ("no label, and the samples before it have one: give it one" if self._labelled else
+           "a label, and the samples before it have none: give labels to all")
+    raise OptionError(f"sample {given.shown(given.key(key))} has {has}, or Writer(..., missing_part=\"keep\") takes samples without a label")
 
   def _label(self, label: str | SupportsIndex) -> bytes:
     if self._classes:

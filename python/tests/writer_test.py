@@ -155,7 +155,7 @@ class WriterTest(unittest.TestCase):
         self.assertEqual(set(fields), {"image", *(["txt"], ["json"])[int(key) % 3 - 1]} if int(key) % 3 else {"image"}, key)
 
   def test_wrong_arguments_are_named_and_change_nothing(self):
-    with shardpack.Writer(self.out) as writer:
+    with shardpack.Writer(self.out, missing_part="keep") as writer:
       add = writer.add
       for key in ("good", "other"):
         add(key, image(0), 1, txt="x")
@@ -376,7 +376,7 @@ class WriterTest(unittest.TestCase):
   def test_classes_that_are_given_keep_their_numbers(self):
     names = ["owl", "cat", "dog", "elk"]
     for out, labels in (("train", ("cat", "dog", "owl")), ("val", ("dog", 0, numpy.int64(0)))):
-      with shardpack.Writer(WORK / out, classes=names) as writer:
+      with shardpack.Writer(WORK / out, classes=names, missing_part="keep") as writer:
         for n, label in enumerate(labels):
           writer.add(f"{out}/{n}", image(n), label)
         for pattern, label in (("label 'dgo' is not among the 4 classes of the Writer; did you mean 'dog'", "dgo"), ("label 4 is not among .*0 to 3", 4),
@@ -428,7 +428,7 @@ class WriterTest(unittest.TestCase):
       with self.assertRaisesRegex(shardpack.OptionError, "(?s)2 samples were refused, and left out:.*  d: .*no bytes.*  e: .*b'notanima'"):
         writer.add_many(["b", "c", "d", "e"], [image(1), image(2), b"", b"notanimage"], ["cat"] * 4)
       for n, kind in enumerate(("JPEG", "WEBP", "GIF", "BMP", "TIFF")):
-        writer.add(f"kind{n}", image(n, kind))
+        writer.add(f"kind{n}", image(n, kind), "cat")
       self.assertEqual(len(writer), 8)
     self.assertEqual(writer.result.samples, 8)
 
@@ -525,7 +525,7 @@ class WriterTest(unittest.TestCase):
     self.assertEqual(caught.filename, __file__)
     with writer:
       self.assertIn("0 samples added to 2 of an earlier run", repr(writer))
-      for add in (lambda: writer.add("a", image(7)), lambda: writer.add_many(["a"], [image(7)])):
+      for add in (lambda: writer.add("a", image(7), "early"), lambda: writer.add_many(["a"], [image(7)], ["early"])):
         with self.assertRaisesRegex(shardpack.ExistsError, "the key a was added before by an earlier run, whose samples .*parts keeps: `if key "
                                                            "not in writer` skips it, fresh=True begins anew"):
           add()
@@ -824,6 +824,30 @@ class WriterTest(unittest.TestCase):
       writers[1].close()
     with self.assertRaisesRegex(shardpack.StateError, "worker 0 has not ended"):
       shardpack.finish(self.out)
+
+  def test_all_samples_have_a_label_or_none_has(self):
+    for number, (first, second) in enumerate((("cat", None), (None, "cat"), (3, None), ("7", None))):
+      refused = "sample b has (no|a) label, and the samples before it have (one|none).*missing_part=\"keep\""
+      for options in ({}, {"txt": "x"}):
+        out = f"{self.out}-{number}-{len(options)}"
+        with self.subTest(out), shardpack.Writer(out) as writer:
+          writer.add("a", image(0), first, **options)
+          with self.assertRaisesRegex(shardpack.OptionError, refused):
+            writer.add("b", image(1), second, **options)
+          with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*" + refused):
+            writer.add_many(["c", "b"], [image(2), image(3)], [first, second], **{name: ["y", "z"] for name in options})
+          with self.assertRaisesRegex(shardpack.OptionError, "(?s)^2 samples were refused.*sample d has"):
+            writer.add_many(["d", "e"], [image(4), image(5)], [second, second])
+        self.assertEqual(sorted(held(out)), ["a", "c"])
+    with shardpack.Writer(self.out, missing_part="keep") as writer:
+      writer.add_many(["a", "b", "c"], [image(0), image(1), image(2)], ["cat", None, "dog"])
+      writer.add("d", image(3))
+    self.assertEqual(shardpack.Dataset(self.out).labels.tolist(), [0, -1, 1, -1])
+
+  def test_samples_of_an_earlier_run_have_labels_too(self):
+    self.leave("a")
+    with shardpack.Writer(self.out) as writer, self.assertRaisesRegex(shardpack.OptionError, "sample b has no label"):
+      writer.add("b", image(1))
 
   def test_numbers_are_labels(self):
     with shardpack.Writer(self.out) as writer:
