@@ -68,7 +68,8 @@ class Writer:
   them first and begins anew (a Writer alone; StateError if another one is at work).
 
   `format`: "webdataset", "tfrecord", "lmdb", "hdf5", "npy". `fields`: the names that samples must have (`None` as a value: this
-  one has none), or a dict of their encodings, {"mask": "png", "embedding": "npy"}. `classes`: the names of labels 0, 1, ..., also of
+  one has none), or a dict of their encodings, {"mask": "png", "embedding": "npy"}:
+  an array without one is stored as .npy, which `decode_fields` of a loader cannot decode. `classes`: the names of labels 0, 1, ..., also of
   those that no sample has, or a dict of their numbers; without them classes are numbered in the order of their names. `worker`, `workers`: of processes that write
   the same dataset, also of one alone; then `shardpack.finish(path)` publishes, once, when all have ended well. `encode` ("jpeg" or
   "png") and `quality`: how images that are arrays or PIL.Images are encoded. `order`: "key" alone. `overwrite`: replace a dataset, at
@@ -145,6 +146,7 @@ class Writer:
 
   def _begin(self) -> None:
     self._lock = threading.RLock()
+    self._named: set[str] = set()  # names of fields that are meant
     self.result: Report | None = None
     self._resumed = _parts.there_are_some(self._path)
     self._handle: Handle | None = Aside(_open, self._path, self._words, self._worker, self._workers, self._classes).result()
@@ -187,6 +189,8 @@ class Writer:
     `image`: the bytes of an encoded image, or an array or PIL.Image, with `encode` "jpeg" or "png": uint8 [h, w], [h, w, 1] or
     [h, w, 3] (PNG also with 2 or 4 channels, and uint16). Fields: bytes as they are, text as UTF-8, dicts, lists and numbers as JSON,
     arrays as .npy (or as `Writer(fields={"mask": "png"})` says, or the field's name: `png`); None: the sample does not have it.
+
+    A field whose name is near to an argument (`lable`, `labels`, `class_name`, `split`) is refused unless `Writer(fields=...)` names it.
 
     A sample that is refused changes nothing: ExistsError for a key that was added before, OptionError for bytes that do not begin as
     an image does (unless `max_skip` lets the end leave such samples out), for what the format cannot hold, and for `quality` beside
@@ -253,6 +257,7 @@ class Writer:
     label = sample.class_name if sample.class_name is not None else sample.label if sample.label >= 0 else None
     fields: dict[str, Any] = dict(sample.fields)
     image = fields.pop(given.IMAGE, None)
+    self._named.update(fields)
     key = sample.key if key is None else key
     for name in fields.keys() & OF_ADD:
       raise OptionError(f"sample {given.shown_key(key)} has a field '{name}', which is an argument of add() and cannot name a field here")
@@ -276,6 +281,7 @@ class Writer:
     """
     for name in fields.keys() & OF_ADD:
       raise OptionError(f"{name} is an argument of add() and cannot name a field here; the columns are keys, images and labels")
+    self._check_names(fields)
     columns = {"keys": keys, "images": images, **({} if labels is None else {"labels": labels}), **fields}
     found = {name: given.column(column, name) for name, column in columns.items()}
     count = len(found["keys"])
@@ -385,12 +391,20 @@ class Writer:
       raise OptionError(f"image of sample {given.shown(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
     return encoded(image, f"image of sample {given.shown(key)}", encode, quality or self._quality)
 
+  def _check_names(self, names: Iterable[str]) -> None:
+    """That none is a misspelt argument; what Writer(fields=...) names is meant."""
+    for name in () if self._required is not None else {*names} - self._named:
+      if what := given.like_an_argument(name):
+        raise OptionError(f"'{name}' is no argument of add(), and would be a field: {what}; Writer(fields=[...]) names one that is meant")
+      self._named.add(name)
+
   def _fields(self, fields: dict[str, Any], key: bytes) -> dict[str, bytes]:
     if self._required is not None and fields.keys() != self._required:
       for name in fields.keys() - self._required:
         raise OptionError(f"sample {given.shown(key)}: the Writer has no field '{name}'{nearest(name, self._required)}")
       for name in self._required - fields.keys():
         raise OptionError(f"sample {given.shown(key)} lacks the field '{name}'; {name}=None says that it has none")
+    self._check_names(fields)
     found = {}
     for name, value in fields.items():
       c_text(name, "the name of a field")

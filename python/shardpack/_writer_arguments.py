@@ -165,6 +165,19 @@ def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str
   return encodings, frozenset(fields) - {IMAGE}
 
 
+def like_an_argument(name: str) -> str | None:
+  """What a field of that name would be instead of what was meant, which is said here; None: nothing."""
+  import difflib  # pylint: disable=import-outside-toplevel
+  if name == "split":
+    return "splits come from Writer(split=\"train=0.9,val=0.1\"), or from a Writer for each"
+  if name in ("class", "classes", "class_name", "class_id", "labels"):
+    return "the class of a sample is label= of add(), and labels= of add_many()"
+  if name == "images":
+    return "the image of a sample is image= of add(), and images= of add_many()"
+  close = difflib.get_close_matches(name, ("label", "labels"), 1, 0.8) or difflib.get_close_matches(name, ("encode", "quality"), 1, 0.85)
+  return f"did you mean {close[0]!r}?" if close else None
+
+
 def shown(text: bytes) -> str:
   return decoded(text).encode("utf-8", "replace").decode()
 

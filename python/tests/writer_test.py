@@ -229,7 +229,7 @@ class WriterTest(unittest.TestCase):
     for options, key, fields, pattern in (({"format": "npy", "encode": "png"}, "a", {"txt": "x"}, "npy holds only images, not the field txt"),
                                           ({"format": "lmdb"}, "a", {"txt": "x"}, "lmdb holds only images"),
                                           ({"format": "lmdb", "layout": "raw"}, "k" * 512, {}, "lmdb holds keys of at most 511 bytes"),
-                                          ({"format": "hdf5"}, "a", {"labels": "x"}, "hdf5 cannot hold a field named labels"),
+                                          ({"format": "hdf5"}, "a", {"keys": "x"}, "hdf5 cannot hold a field named keys"),
                                           ({"format": "hdf5"}, "k" * 1025, {}, "hdf5 holds keys of at most 1024 bytes"),
                                           ({"format": "hdf5", "layout": "decoded"}, "a", {"txt": "x"}, "hdf5 holds only images"),
                                           ({"format": "webdataset"}, "k" * 150, {}, "a ustar name has at most 100 bytes")):
@@ -882,6 +882,22 @@ class WriterTest(unittest.TestCase):
       with self.assertRaisesRegex(shardpack.OptionError, "quality is of arrays.*sample c"):
         writer.add("c", image(2), quality=5)
     self.assertEqual([sorted(fields) for _, fields in held(self.out).values()], [["image", "keys", "self"], ["image", "self"]])
+
+  def test_misspelt_arguments_are_no_fields(self):
+    with shardpack.Writer(self.out) as writer:
+      for name, pattern in (("lable", "would be a field: did you mean 'label'"), ("labels", "label= of add"), ("class_name", "label= of add"),
+                            ("split", r"splits come from Writer\(split="), ("qualty", "did you mean 'quality'")):
+        with self.assertRaisesRegex(shardpack.OptionError, f"'{name}' is no argument of add.*{pattern}"):
+          writer.add("a", image(0), **{name: "cat"})
+      with self.assertRaisesRegex(shardpack.OptionError, "'lables' is no argument .* did you mean 'labels'"):
+        writer.add_many(["a"], [image(0)], lables=["cat"])
+      self.assertEqual(len(writer), 0)
+      writer.add("a", image(0), table=b"x", glass=b"x", code=b"x", image2=b"x", label_text=b"x")
+    with shardpack.Writer(self.out + "-declared", fields=["labels", "split"]) as writer:
+      writer.add("a", image(0), labels=b"x", split="val")
+    with shardpack.Writer(self.out + "-copy") as writer:
+      writer.add_sample(shardpack.Dataset(self.out + "-declared")[0])
+    self.assertEqual(held(self.out + "-copy"), {"a": (None, {"image": image(0), "labels": b"x", "split": b"val"})})
 
   def test_a_forked_child_has_no_writer(self):
     with shardpack.Writer(self.out) as writer:
