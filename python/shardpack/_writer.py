@@ -215,7 +215,7 @@ class Writer:
     if fields or self._required:
       fields = self._fields(fields, text)
     with self._lock:
-      name = b"" if label is None else (type(label) in _CACHED and self._labels.get(label)) or self._label(label)
+      name = b"" if label is None else (type(label) in _CACHED and self._labels.get(label)) or self._label_of(label, text)
       if (label is None) is self._labelled and not self._takes_unlabelled:
         self._refuse_mixed(text)
       hashed = hash(text)
@@ -349,6 +349,13 @@ class Writer:
            "a label, and the samples before it have none: give labels to all")
     raise OptionError(f"sample {given.shown(given.key(key))} has {has}, or Writer(..., missing_part=\"keep\") takes samples without a label")
 
+  def _label_of(self, label: str | SupportsIndex, key: bytes) -> bytes:
+    try:
+      return self._label(label)
+    except OptionError as error:
+      error.args = (f"sample {given.shown(key)}: {error}",)
+      raise
+
   def _label(self, label: str | SupportsIndex) -> bytes:
     if self._classes:
       text = given.label_of(label, self._classes)
@@ -381,6 +388,8 @@ class Writer:
       quality = given.quality(quality)
       if isinstance(image, (bytes, bytearray, memoryview)):
         raise OptionError(f"quality is of arrays, and the image of sample {given.shown(key)} is encoded already; no field has that name")
+      if encode == "png":
+        raise OptionError(f"quality is of JPEG, and the image of sample {given.shown(key)} is encoded as PNG, which loses nothing")
     image = pixels_of(image, f"image of sample {given.shown(key)}")
     if not isinstance(image, (bytes, bytearray, memoryview)) and not is_array(image):
       raise OptionError(f"image of sample {given.shown(key)} must be the bytes of an encoded image or an array, not "

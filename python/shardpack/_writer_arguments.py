@@ -16,7 +16,7 @@ from ._text import decoded, encoded
 IMAGE = "image"
 _MOST_KEY_BYTES, _MOST_LABEL_BYTES = 4096, 255
 _MOST_LABEL = 999_999
-_MOST_SHOWN = 200
+_MOST_SHOWN, _MOST_LISTED = 200, 10
 # As SniffImageFormat in images/probe has them.
 _SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"BM")
 
@@ -104,14 +104,21 @@ def label_of(value: object, names: Sequence[bytes]) -> bytes:
     if text in names:
       return text
     raise OptionError(f"label {decoded(text)!r} is not among the {len(names)} classes of the Writer"
-                      + nearest(decoded(text), map(decoded, names)))
+                      + (nearest(decoded(text), map(decoded, names)) or f": {_listed(names)}"))
   number = int(text)
   if number >= len(names):
-    raise OptionError(f"label {number} is not among the {len(names)} classes of the Writer: it has 0 to {len(names) - 1}")
+    raise OptionError(f"label {number} is not among the {len(names)} classes of the Writer: it has 0 to {len(names) - 1}, {_listed(names)}")
   return names[number]
 
 
+def _listed(names: Sequence[bytes]) -> str:
+  return ", ".join(repr(decoded(name)) for name in names[:_MOST_LISTED]) + (", ..." if len(names) > _MOST_LISTED else "")
+
+
 def label(value: object) -> bytes:
+  if getattr(value, "ndim", 0) != 0:
+    raise OptionError(f"label must be the name of a class or a number, not an array of {getattr(value, 'ndim')} dimensions: of a one-hot "
+                      "label give the number, int(label.argmax())")
   if hasattr(value, "__index__") and not isinstance(value, bool):
     if index(value) < 0:
       raise OptionError(f"label must be a number of at least 0, or None, not {value}")

@@ -160,6 +160,8 @@ class WriterTest(unittest.TestCase):
       for key in ("good", "other"):
         add(key, image(0), 1, txt="x")
       for error, pattern, arguments in (
+          (ValueError, r"sample a: label must be .*, not an array of 1 dimensions: of a one-hot label .*argmax", ("a", image(1), numpy.eye(3)[1])),
+          (ValueError, r"sample a: label must be .*, not an array of 1 dimensions", ("a", image(1), numpy.eye(3, dtype=int)[1])),
           (TypeError, "key must be text, not int", (3, image(1))),
           (ValueError, "key must have 1 to 4096 bytes", ("", image(1))),
           (ValueError, "key must have 1 to 4096 bytes", ("a\0b", image(1))),
@@ -282,7 +284,7 @@ class WriterTest(unittest.TestCase):
 
   def test_columns_with_wrong_labels(self):
     with shardpack.Writer(self.out) as writer:
-      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^2 samples were refused.*\n  b: label must have 1 to 255.*\n  d: label must be a number"):
+      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^2 samples were refused.*\n  b: sample b: label must have 1 to 255.*\n  d: sample d: label must be a number"):
         writer.add_many(["a", "b", "c", "d"], [image(n) for n in range(4)], ["cat", "", "dog", -1])
       self.assertEqual(len(writer), 2)
     self.assertEqual({key: label for key, (label, _) in held(self.out).items()}, {"a": "cat", "c": "dog"})
@@ -379,7 +381,9 @@ class WriterTest(unittest.TestCase):
       with shardpack.Writer(WORK / out, classes=names, missing_part="keep") as writer:
         for n, label in enumerate(labels):
           writer.add(f"{out}/{n}", image(n), label)
-        for pattern, label in (("label 'dgo' is not among the 4 classes of the Writer; did you mean 'dog'", "dgo"), ("label 4 is not among .*0 to 3", 4),
+        for pattern, label in (("sample x: label 'dgo' is not among the 4 classes of the Writer; did you mean 'dog'", "dgo"),
+                               ("sample x: label 4 is not among .*0 to 3, 'owl', 'cat', 'dog', 'elk'", 4),
+                               ("sample x: label 'zebra' is not among the 4 classes of the Writer: 'owl', 'cat', 'dog', 'elk'", "zebra"),
                                ("label must be a number of at least 0", -1)):
           with self.assertRaisesRegex(shardpack.OptionError, pattern):
             writer.add("x", image(9), label)
@@ -463,6 +467,8 @@ class WriterTest(unittest.TestCase):
     with shardpack.Writer(self.out + "-none") as writer:
       with self.assertRaisesRegex(shardpack.OptionError, "encode=\"jpeg\" or \"png\" says"):
         writer.add("x", colour)
+      with self.assertRaisesRegex(shardpack.OptionError, "quality is of JPEG, and the image of sample x is encoded as PNG"):
+        writer.add("x", colour, encode="png", quality=50)
       writer.add("x", image(0))
 
   def test_samples_of_datasets_are_copied(self):
@@ -776,7 +782,7 @@ class WriterTest(unittest.TestCase):
         with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*" + refused):
           writer.add_many(["d", "e"], [image(3), image(4)], [labels[1], labels[0]])
       self.assertEqual(sorted(held(out)), ["a", "b", "e"])
-    with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*\n  b: label"), shardpack.Writer(self.out) as writer:
+    with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*\n  b: sample b: label"), shardpack.Writer(self.out) as writer:
       writer.add_many(["a", "b"], [image(0), image(1)], [7, "cat"])  # the first one counts, whatever its hash
 
   def test_numbers_beside_names_of_others_are_refused(self):
