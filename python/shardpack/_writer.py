@@ -70,9 +70,9 @@ class Writer:
   `format`: "webdataset", "tfrecord", "lmdb", "hdf5", "npy". `fields`: the names that samples must have (`None` as a value: this
   one has none), or a dict of their encodings, {"mask": "png", "embedding": "npy"}:
   an array without one is stored as .npy, which `decode_fields` of a loader cannot decode. `classes`: the names of labels 0, 1, ..., also of
-  those that no sample has, or a dict of their numbers; without them classes are numbered in the order of their names. `worker`, `workers`: of processes that write
-  the same dataset, also of one alone; then `shardpack.finish(path)` publishes, once, when all have ended well. `encode` ("jpeg" or
-  "png") and `quality`: how images that are arrays or PIL.Images are encoded. `order`: "key" alone. `overwrite`: replace a dataset, at
+  those that no sample has, or a dict of their numbers; without them classes are numbered in the order of their names.
+  `worker`, `workers`: of processes that write the same dataset, also of one alone; then `shardpack.finish(path)` publishes, once, when all
+  have ended well. `encode` ("jpeg" or "png") and `quality`: how images that are arrays or PIL.Images are encoded. `order`: "key" alone. `overwrite`: replace a dataset, at
   the very end. `progress`: of the end, as for `pack`. Further keywords are flags of `pack convert` (docs/cli.md), such as
   `layout`, `shuffle`, `split`, `resize`, `jobs`.
 
@@ -138,8 +138,8 @@ class Writer:
     if fresh is not True:
       raise OptionError(f"fresh must be True or False, not {fresh!r}")
     if self._workers > 1:
-      raise OptionError(f"fresh=True is of a Writer alone: it would remove the samples of the other workers too. Remove {self._parts()} before "
-                        "the workers are started")
+      raise OptionError("fresh=True is of a Writer alone: it would remove the samples of the other workers too. Remove "
+                        f"{self._parts()} before the workers are started")
     if not overwrite and os.path.exists(os.path.join(self._path, b"manifest.json")):
       raise ExistsError(f"{given.shown(self._path)} is a dataset already: overwrite=True lets the finish replace it")
     _parts.remove(self._path)
@@ -648,7 +648,8 @@ class Writer:
   def _way_on(self) -> str:
     number = "" if self._alone else f" with worker={self._worker}, workers={self._workers} and the same arguments"
     return (f"Nothing was published. The samples are kept in {self._parts()}: a Writer of {given.shown(self._path)}{number} goes on "
-            "with them, and `key in writer` says which are there. To start again without them, " + ("pass fresh=True" if self._alone else "remove that folder"))
+            "with them, and `key in writer` says which are there. To start again without them, "
+            + ("pass fresh=True" if self._alone else "remove that folder"))
 
   def _with_way_on(self, error: PackError) -> PackError:
     shown = given.shown(self._path)
