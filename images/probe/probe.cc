@@ -46,6 +46,8 @@ const char* WhyUnknown(Bytes file) {
   // ISO/IEC 18181-2: a codestream, or a container.
   if (HasAt(file, 0, "\xFF\x0A") || HasAt(file, 0, "\0\0\0\x0CJXL \r\n\x87\n"sv))
     return "JPEG XL is not taken: its signature is";
+  // Stored by Python's Writer, for one, where its fields= does not say {"mask": "png"}.
+  if (HasAt(file, 0, "\x93NUMPY")) return "a NumPy array (.npy), not an image";
   return "no known image signature";
 }
 

@@ -58,6 +58,10 @@ TEST(ProbeTest, KindsThatAreNotTakenAreNamed) {
     ExpectVerdict(image, ProbeVerdict::kNotAnImage,
                   (std::string(kind) + " is not taken: its signature is").c_str());
   }
+  Image array;
+  PutText(&array, "\x93NUMPY\x01");
+  array.resize(100);
+  ExpectVerdict(array, ProbeVerdict::kNotAnImage, "a NumPy array (.npy), not an image");
 }
 
 TEST(ProbePngTest, SixtyMegabytesOfText) {

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, Callable, NamedTuple
 
 from ._errors import DataLossError, OptionError, StateError
 
 _OPTIONS, _LABELS, _ENDED, _PUBLISHED = b"options.json", b"labels.json", b".ended", b"published"
+_PART_OF_ALL = (b"manifest.json", b"order.u32")
 _is_part = re.compile(rb"w\d{5,}-\d{6,}\.json").fullmatch
+_is_of_a_worker = re.compile(rb"w\d{5,}[-.].+").fullmatch
 _of_worker = re.compile(rb"w(\d{5,})(\.lock|\.ended|-\d{6,}\.json)").fullmatch
 
 
@@ -36,6 +38,34 @@ def folder(path: bytes) -> bytes:
 def there_are_some(path: bytes) -> bool:
   """Whether an earlier writer has left samples."""
   return any(_is_part(name) for name in _names(path))
+
+
+def samples_of(path: bytes, worker: int) -> int:
+  """Those that earlier Writers of this worker have left."""
+  parts = [name for name in _names(path) if _is_part(name) and name.startswith(b"w%05d-" % worker)]
+  return sum(int(_read(path, name)["records"]) for name in parts)
+
+
+def remove(path: bytes) -> None:
+  """What an earlier Writer, and those of several workers, have left. StateError, and nothing is removed, if one of them is at work."""
+  if not there_are_some(path) and _OPTIONS not in _names(path):
+    return
+  import fcntl  # pylint: disable=import-outside-toplevel
+  own = b"w%05d.lock" % 0  # also if it is not there: no other Writer comes meanwhile
+  with ExitStack() as locks:
+    for name in {own, *(name for name in _names(path) if _is_of_a_worker(name) and name.endswith(b".lock"))}:
+      lock = locks.enter_context(open(os.path.join(folder(path), name), "ab"))
+      try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+      except OSError:
+        raise StateError(f"another writer is at work in {os.fsdecode(folder(path))}, which fresh=True would remove") from None
+    names = [name for name in _names(path) if name != own]
+    parts = [*filter(_is_part, names)]  # go first: without its .json a part does not exist
+    others = [name for name in names if name not in parts and
+              (_is_of_a_worker(name) or name in _PART_OF_ALL or name.startswith((_OPTIONS, _LABELS)))]
+    for name in parts + others:
+      with suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder(path), name))
 
 
 def options(path: bytes) -> Options | None:
@@ -71,6 +101,11 @@ def agreed_labels(path: bytes, is_number: bool, label: bytes) -> tuple[bool, byt
   content = {"number": is_number, "first": label.decode("utf-8", "surrogateescape")}
   _agree(path, _LABELS, content, lambda: (_labels(path) or (is_number,))[0] == is_number)
   return _labels(path) or (is_number, label)
+
+
+def have_labels(path: bytes) -> bool:
+  """Whether a sample with a label is known to have been added; of classes that were given nothing is written down."""
+  return _labels(path) is not None
 
 
 def forget_labels(path: bytes) -> None:

@@ -64,13 +64,15 @@ class Writer:
   Samples go to parts beside the dataset, PATH.parts, each of which is read again and compared with the hashes taken in `add`.
   At the end of the block `pack` writes them in the order of their keys, verifies the shards and publishes them: the same bytes
   however the samples were shared out and however often a run was killed. Left by an exception, the samples are kept and nothing
-  is published: the next Writer of the same path goes on.
+  is published: the next Writer of the same path goes on with them as they are, and warns of it (RuntimeWarning); `fresh=True` removes
+  them first and begins anew (a Writer alone; StateError if another one is at work).
 
   `format`: "webdataset", "tfrecord", "lmdb", "hdf5", "npy". `fields`: the names that samples must have (`None` as a value: this
-  one has none), or a dict of their encodings, {"mask": "png", "embedding": "npy"}. `classes`: the names of labels 0, 1, ..., also of
-  those that no sample has; without them classes are numbered in the order of their names. `worker`, `workers`: of processes that write
-  the same dataset, also of one alone; then `shardpack.finish(path)` publishes, once, when all have ended well. `encode` ("jpeg" or
-  "png") and `quality`: how images that are arrays or PIL.Images are encoded. `order`: "key" alone. `overwrite`: replace a dataset, at
+  one has none), or a dict of their encodings, {"mask": "png", "embedding": "npy"}:
+  an array without one is stored as .npy, which `decode_fields` of a loader cannot decode. `classes`: the names of labels 0, 1, ..., also of
+  those that no sample has, or a dict of their numbers; without them classes are numbered in the order of their names.
+  `worker`, `workers`: of processes that write the same dataset, also of one alone; then `shardpack.finish(path)` publishes, once, when all
+  have ended well. `encode` ("jpeg" or "png") and `quality`: how images that are arrays or PIL.Images are encoded. `order`: "key" alone. `overwrite`: replace a dataset, at
   the very end. `progress`: of the end, as for `pack`. Further keywords are flags of `pack convert` (docs/cli.md), such as
   `layout`, `shuffle`, `split`, `resize`, `jobs`.
 
@@ -90,7 +92,8 @@ class Writer:
   def __init__(self, path: Path, format: str = "webdataset",  # pylint: disable=redefined-builtin
                fields: Iterable[str] | Mapping[str, str] | None = None, shard_size: str | int | None = None, *, worker: int = 0,
                workers: int | None = None, encode: str | None = None, quality: int = 90, order: str = "key",
-               overwrite: bool = False, progress: Shown = None, classes: Iterable[str] | None = None, **flags: Any):
+               overwrite: bool = False, progress: Shown = None, classes: Iterable[str] | Mapping[str, int] | None = None,
+               fresh: bool = False, **flags: Any):
     self._path = given.absolute(path, "path")
     self._alone = workers is None
     self._worker, self._workers = whole(worker, "worker", 32), 1 if workers is None else whole(workers, "workers", 32, 1)
@@ -111,7 +114,10 @@ class Writer:
     if self._words != _PLAIN_WORDS:
       check_flags(self._words)
     # What cannot be an image is left out at the end where that is allowed.
+    self._takes_unlabelled = flags.get("missing_part") == "keep"
     self._takes_all = any(word.startswith(b"--max-skip") for word in self._words)
+    if fresh:
+      self._remove_earlier(fresh, overwrite)
     agreed = (self._words, 0 if self._alone else self._workers, self._classes)
     _parts.check_agreed(self._path, *agreed)  # before it becomes one of the workers
     self._begin()
@@ -120,18 +126,35 @@ class Writer:
       _parts.begin(self._path, self._worker)
       if self._alone and not self._resumed:
         _parts.forget_labels(self._path)
+      if self._earlier:
+        alone = "; Writer(..., fresh=True) begins anew" if self._alone else ""
+        warnings.warn(f"the Writer of {given.shown(self._path)} goes on with {self._earlier} samples that an earlier run has added "
+                      f"({self._parts()}): `if key not in writer` leaves them as they are{alone}", RuntimeWarning, stacklevel=2)
     except BaseException:
       self._let_go()
       raise
 
+  def _remove_earlier(self, fresh: bool, overwrite: bool) -> None:
+    if fresh is not True:
+      raise OptionError(f"fresh must be True or False, not {fresh!r}")
+    if self._workers > 1:
+      raise OptionError("fresh=True is of a Writer alone: it would remove the samples of the other workers too. Remove "
+                        f"{self._parts()} before the workers are started")
+    if not overwrite and os.path.exists(os.path.join(self._path, b"manifest.json")):
+      raise ExistsError(f"{given.shown(self._path)} is a dataset already: overwrite=True lets the finish replace it")
+    _parts.remove(self._path)
+
   def _begin(self) -> None:
     self._lock = threading.RLock()
+    self._named: set[str] = set()  # names of fields that are meant
     self.result: Report | None = None
     self._resumed = _parts.there_are_some(self._path)
     self._handle: Handle | None = Aside(_open, self._path, self._words, self._worker, self._workers, self._classes).result()
+    self._earlier = _parts.samples_of(self._path, self._worker) if self._resumed else 0
     self._seen: set[int] = set()  # hashes of the keys that were added
     self._shapes: set[tuple[Any, ...]] = set()  # of samples that the library has accepted
     self._labels: dict[Any, bytes] = {}  # str and int alone
+    self._labelled = True if self._resumed and _parts.have_labels(self._path) else None  # whether the samples before have labels
     self._numbers: tuple[bool, bytes] | None = None  # whether labels are numbers, and one of them
     self._added = self._unsafe = self._flushed = 0  # samples; bytes since the last flush, of which there were so many
     self._refused: list[tuple[str, OptionError | ExistsError]] = []  # samples of batches, by their keys as shown
@@ -161,9 +184,13 @@ class Writer:
     `label`: the name of its class, or a number up to 999999; not the one after the other. Classes are numbered in the order of their
     names; if all are whole numbers up to 999999, these are the labels. With `Writer(classes=[...])`: a name in there, or its number.
 
+    All samples have a label or none has: a sample of the other kind is refused unless `Writer(missing_part="keep")`.
+
     `image`: the bytes of an encoded image, or an array or PIL.Image, with `encode` "jpeg" or "png": uint8 [h, w], [h, w, 1] or
     [h, w, 3] (PNG also with 2 or 4 channels, and uint16). Fields: bytes as they are, text as UTF-8, dicts, lists and numbers as JSON,
     arrays as .npy (or as `Writer(fields={"mask": "png"})` says, or the field's name: `png`); None: the sample does not have it.
+
+    A field whose name is near to an argument (`lable`, `labels`, `class_name`, `split`) is refused unless `Writer(fields=...)` names it.
 
     A sample that is refused changes nothing: ExistsError for a key that was added before, OptionError for bytes that do not begin as
     an image does (unless `max_skip` lets the end leave such samples out), for what the format cannot hold, and for `quality` beside
@@ -188,7 +215,9 @@ class Writer:
     if fields or self._required:
       fields = self._fields(fields, text)
     with self._lock:
-      name = b"" if label is None else (type(label) in _CACHED and self._labels.get(label)) or self._label(label)
+      name = b"" if label is None else (type(label) in _CACHED and self._labels.get(label)) or self._label_of(label, text)
+      if (label is None) is self._labelled and not self._takes_unlabelled:
+        self._refuse_mixed(text)
       hashed = hash(text)
       if fields:
         begins = [value[:3] if value.startswith(_IMAGES) else b"" for value in fields.values()]
@@ -198,6 +227,7 @@ class Writer:
       if (shape not in self._shapes or hashed in self._seen or self._resumed or len(text) > _MOST_PLAIN_BYTES or
           not (text.isalnum() or _plain(text))):
         self._add_alone(given.key(text), name, image, fields)
+        self._labelled = label is not None
         if len(self._shapes) < _MOST_SHAPES and "cls" not in fields and all(len(each) <= _MOST_PLAIN_NAME for each in fields):
           self._shapes.add(shape)
       else:
@@ -227,6 +257,7 @@ class Writer:
     label = sample.class_name if sample.class_name is not None else sample.label if sample.label >= 0 else None
     fields: dict[str, Any] = dict(sample.fields)
     image = fields.pop(given.IMAGE, None)
+    self._named.update(fields)
     key = sample.key if key is None else key
     for name in fields.keys() & OF_ADD:
       raise OptionError(f"sample {given.shown_key(key)} has a field '{name}', which is an argument of add() and cannot name a field here")
@@ -250,6 +281,7 @@ class Writer:
     """
     for name in fields.keys() & OF_ADD:
       raise OptionError(f"{name} is an argument of add() and cannot name a field here; the columns are keys, images and labels")
+    self._check_names(fields)
     columns = {"keys": keys, "images": images, **({} if labels is None else {"labels": labels}), **fields}
     found = {name: given.column(column, name) for name, column in columns.items()}
     count = len(found["keys"])
@@ -281,6 +313,9 @@ class Writer:
       texts = list(map(str.encode, keys)) if kinds == {str} else list(keys)
     except UnicodeEncodeError:
       return False
+    unlabelled = {label is None for label in labels}
+    if not self._takes_unlabelled and (len(unlabelled) > 1 or self._labelled in unlabelled):
+      return False
     hashes = {*map(hash, texts)}
     if len(hashes) < len(texts) or not hashes.isdisjoint(self._seen):
       return False
@@ -288,6 +323,7 @@ class Writer:
       encoded_labels = {label: b"" if label is None else self._label(label) for label in dict.fromkeys(labels)}
     except OptionError:
       return False
+    self._labelled = False in unlabelled
     images, labels = list(images), list(labels)  # whose slices are by position
     self._send()
     self._new_batch(())
@@ -307,6 +343,18 @@ class Writer:
     self._send()
     self._settle()
     self._raise_refused()
+
+  def _refuse_mixed(self, key: bytes) -> None:
+    has = ("no label, and the samples before it have one: give it one" if self._labelled else
+           "a label, and the samples before it have none: give labels to all")
+    raise OptionError(f"sample {given.shown(given.key(key))} has {has}, or Writer(..., missing_part=\"keep\") takes samples without a label")
+
+  def _label_of(self, label: str | SupportsIndex, key: bytes) -> bytes:
+    try:
+      return self._label(label)
+    except OptionError as error:
+      error.args = (f"sample {given.shown(key)}: {error}",)
+      raise
 
   def _label(self, label: str | SupportsIndex) -> bytes:
     if self._classes:
@@ -340,6 +388,8 @@ class Writer:
       quality = given.quality(quality)
       if isinstance(image, (bytes, bytearray, memoryview)):
         raise OptionError(f"quality is of arrays, and the image of sample {given.shown(key)} is encoded already; no field has that name")
+      if encode == "png":
+        raise OptionError(f"quality is of JPEG, and the image of sample {given.shown(key)} is encoded as PNG, which loses nothing")
     image = pixels_of(image, f"image of sample {given.shown(key)}")
     if not isinstance(image, (bytes, bytearray, memoryview)) and not is_array(image):
       raise OptionError(f"image of sample {given.shown(key)} must be the bytes of an encoded image or an array, not "
@@ -350,12 +400,20 @@ class Writer:
       raise OptionError(f"image of sample {given.shown(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
     return encoded(image, f"image of sample {given.shown(key)}", encode, quality or self._quality)
 
+  def _check_names(self, names: Iterable[str]) -> None:
+    """That none is a misspelt argument; what Writer(fields=...) names is meant."""
+    for name in () if self._required is not None else {*names} - self._named:
+      if what := given.like_an_argument(name):
+        raise OptionError(f"'{name}' is no argument of add(), and would be a field: {what}; Writer(fields=[...]) names one that is meant")
+      self._named.add(name)
+
   def _fields(self, fields: dict[str, Any], key: bytes) -> dict[str, bytes]:
     if self._required is not None and fields.keys() != self._required:
       for name in fields.keys() - self._required:
         raise OptionError(f"sample {given.shown(key)}: the Writer has no field '{name}'{nearest(name, self._required)}")
       for name in self._required - fields.keys():
         raise OptionError(f"sample {given.shown(key)} lacks the field '{name}'; {name}=None says that it has none")
+    self._check_names(fields)
     found = {}
     for name, value in fields.items():
       c_text(name, "the name of a field")
@@ -409,7 +467,14 @@ class Writer:
       given.image(image, key)
     self._send()
     self._settle()
-    add_one(self._open_handle(), key, label, image, fields)
+    try:
+      add_one(self._open_handle(), key, label, image, fields)
+    except ExistsError as error:
+      if self._resumed and hash(key) not in self._seen:
+        whose = "an earlier run" if self._alone else "an earlier run or another worker"
+        error.args = (f"{error} by {whose}, whose samples {self._parts()} keeps: `if key not in writer` skips it"
+                      + (", fresh=True begins anew" if self._alone else ""),)
+      raise
 
   def __contains__(self, key: object) -> bool:
     """Whether the sample with this key is safe on disk, from this run or one before: after `flush`, and after every 64 MB."""
@@ -558,7 +623,8 @@ class Writer:
       _note(error, self._way_on())
 
   def __repr__(self) -> str:
-    return f"<Writer of {given.shown(self._path)}: {self._added} samples added{', closed' if self._handle is None else ''}>"
+    earlier = f" to {self._earlier} of an earlier run" if self._earlier else ""
+    return f"<Writer of {given.shown(self._path)}: {self._added} samples added{earlier}{', closed' if self._handle is None else ''}>"
 
   def _open_handle(self) -> Handle:
     if self._handle is None:
@@ -582,7 +648,8 @@ class Writer:
   def _way_on(self) -> str:
     number = "" if self._alone else f" with worker={self._worker}, workers={self._workers} and the same arguments"
     return (f"Nothing was published. The samples are kept in {self._parts()}: a Writer of {given.shown(self._path)}{number} goes on "
-            "with them, and `key in writer` says which are there. To start again without them, remove that folder")
+            "with them, and `key in writer` says which are there. To start again without them, "
+            + ("pass fresh=True" if self._alone else "remove that folder"))
 
   def _with_way_on(self, error: PackError) -> PackError:
     shown = given.shown(self._path)

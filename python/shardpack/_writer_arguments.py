@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import KeysView, Set
 from operator import index
 from typing import Any, Iterable, Mapping, Sequence
 
@@ -15,7 +16,7 @@ from ._text import decoded, encoded
 IMAGE = "image"
 _MOST_KEY_BYTES, _MOST_LABEL_BYTES = 4096, 255
 _MOST_LABEL = 999_999
-_MOST_SHOWN = 200
+_MOST_SHOWN, _MOST_LISTED = 200, 10
 # As SniffImageFormat in images/probe has them.
 _SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"BM")
 
@@ -61,12 +62,16 @@ def column(value: Any, name: str) -> Sequence[Any]:
     raise OptionError(f"{name} must be a column, with an entry for each sample, not {type(value).__name__}") from None
 
 
-def classes(names: Iterable[str] | None) -> list[bytes]:
+def classes(names: Iterable[str] | Mapping[str, int] | None) -> list[bytes]:
   """Those that were given; none: numbered in the order of their names."""
   if names is None:
     return []
   if isinstance(names, (str, bytes, os.PathLike)) or not isinstance(names, Iterable):
     raise OptionError(f"classes must be a list of names, in the order of their labels, not {type(names).__name__}")
+  if isinstance(names, Set) and not isinstance(names, KeysView):
+    raise OptionError(f"classes must be a list of names, in the order of their labels: a {type(names).__name__} has no order")
+  if isinstance(names, Mapping):
+    names = _by_number(names)
   found = []
   for name in names:
     if not isinstance(name, (str, bytes)):
@@ -82,6 +87,16 @@ def classes(names: Iterable[str] | None) -> list[bytes]:
   return found
 
 
+def _by_number(numbers: Mapping[str, Any]) -> list[str]:
+  """The names in the order of the numbers that a dict gives them."""
+  if not all(hasattr(number, "__index__") and not isinstance(number, bool) for number in numbers.values()):
+    raise OptionError("classes must be a list of names, or a dict of the number of each name")
+  if sorted(map(index, numbers.values())) != [*range(len(numbers))]:
+    raise OptionError(f"classes must number its {len(numbers)} names from 0 to {len(numbers) - 1}, each once, as the labels are; a list of "
+                      "names numbers them by their order")
+  return sorted(numbers, key=lambda name: index(numbers[name]))
+
+
 def label_of(value: object, names: Sequence[bytes]) -> bytes:
   """A label among classes that were given: a name, or its number."""
   text = label(value)
@@ -89,14 +104,21 @@ def label_of(value: object, names: Sequence[bytes]) -> bytes:
     if text in names:
       return text
     raise OptionError(f"label {decoded(text)!r} is not among the {len(names)} classes of the Writer"
-                      + nearest(decoded(text), map(decoded, names)))
+                      + (nearest(decoded(text), map(decoded, names)) or f": {_listed(names)}"))
   number = int(text)
   if number >= len(names):
-    raise OptionError(f"label {number} is not among the {len(names)} classes of the Writer: it has 0 to {len(names) - 1}")
+    raise OptionError(f"label {number} is not among the {len(names)} classes of the Writer: it has 0 to {len(names) - 1}, {_listed(names)}")
   return names[number]
 
 
+def _listed(names: Sequence[bytes]) -> str:
+  return ", ".join(repr(decoded(name)) for name in names[:_MOST_LISTED]) + (", ..." if len(names) > _MOST_LISTED else "")
+
+
 def label(value: object) -> bytes:
+  if getattr(value, "ndim", 0) != 0:
+    raise OptionError(f"label must be the name of a class or a number, not an array of {getattr(value, 'ndim')} dimensions: of a one-hot "
+                      "label give the number, int(label.argmax())")
   if hasattr(value, "__index__") and not isinstance(value, bool):
     if index(value) < 0:
       raise OptionError(f"label must be a number of at least 0, or None, not {value}")
@@ -148,6 +170,19 @@ def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str
     if encoding not in (*ENCODINGS, None):
       raise OptionError(f"fields: the encoding of {name} must be one of {', '.join(ENCODINGS)}, not {encoding!r}")
   return encodings, frozenset(fields) - {IMAGE}
+
+
+def like_an_argument(name: str) -> str | None:
+  """What a field of that name would be instead of what was meant, which is said here; None: nothing."""
+  import difflib  # pylint: disable=import-outside-toplevel
+  if name == "split":
+    return "splits come from Writer(split=\"train=0.9,val=0.1\"), or from a Writer for each"
+  if name in ("class", "classes", "class_name", "class_id", "labels"):
+    return "the class of a sample is label= of add(), and labels= of add_many()"
+  if name == "images":
+    return "the image of a sample is image= of add(), and images= of add_many()"
+  close = difflib.get_close_matches(name, ("label", "labels"), 1, 0.8) or difflib.get_close_matches(name, ("encode", "quality"), 1, 0.85)
+  return f"did you mean {close[0]!r}?" if close else None
 
 
 def shown(text: bytes) -> str:

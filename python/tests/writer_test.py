@@ -155,11 +155,13 @@ class WriterTest(unittest.TestCase):
         self.assertEqual(set(fields), {"image", *(["txt"], ["json"])[int(key) % 3 - 1]} if int(key) % 3 else {"image"}, key)
 
   def test_wrong_arguments_are_named_and_change_nothing(self):
-    with shardpack.Writer(self.out) as writer:
+    with shardpack.Writer(self.out, missing_part="keep") as writer:
       add = writer.add
       for key in ("good", "other"):
         add(key, image(0), 1, txt="x")
       for error, pattern, arguments in (
+          (ValueError, r"sample a: label must be .*, not an array of 1 dimensions: of a one-hot label .*argmax", ("a", image(1), numpy.eye(3)[1])),
+          (ValueError, r"sample a: label must be .*, not an array of 1 dimensions", ("a", image(1), numpy.eye(3, dtype=int)[1])),
           (TypeError, "key must be text, not int", (3, image(1))),
           (ValueError, "key must have 1 to 4096 bytes", ("", image(1))),
           (ValueError, "key must have 1 to 4096 bytes", ("a\0b", image(1))),
@@ -229,7 +231,7 @@ class WriterTest(unittest.TestCase):
     for options, key, fields, pattern in (({"format": "npy", "encode": "png"}, "a", {"txt": "x"}, "npy holds only images, not the field txt"),
                                           ({"format": "lmdb"}, "a", {"txt": "x"}, "lmdb holds only images"),
                                           ({"format": "lmdb", "layout": "raw"}, "k" * 512, {}, "lmdb holds keys of at most 511 bytes"),
-                                          ({"format": "hdf5"}, "a", {"labels": "x"}, "hdf5 cannot hold a field named labels"),
+                                          ({"format": "hdf5"}, "a", {"keys": "x"}, "hdf5 cannot hold a field named keys"),
                                           ({"format": "hdf5"}, "k" * 1025, {}, "hdf5 holds keys of at most 1024 bytes"),
                                           ({"format": "hdf5", "layout": "decoded"}, "a", {"txt": "x"}, "hdf5 holds only images"),
                                           ({"format": "webdataset"}, "k" * 150, {}, "a ustar name has at most 100 bytes")):
@@ -282,7 +284,7 @@ class WriterTest(unittest.TestCase):
 
   def test_columns_with_wrong_labels(self):
     with shardpack.Writer(self.out) as writer:
-      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^2 samples were refused.*\n  b: label must have 1 to 255.*\n  d: label must be a number"):
+      with self.assertRaisesRegex(shardpack.OptionError, r"(?s)^2 samples were refused.*\n  b: sample b: label must have 1 to 255.*\n  d: sample d: label must be a number"):
         writer.add_many(["a", "b", "c", "d"], [image(n) for n in range(4)], ["cat", "", "dog", -1])
       self.assertEqual(len(writer), 2)
     self.assertEqual({key: label for key, (label, _) in held(self.out).items()}, {"a": "cat", "c": "dog"})
@@ -376,10 +378,12 @@ class WriterTest(unittest.TestCase):
   def test_classes_that_are_given_keep_their_numbers(self):
     names = ["owl", "cat", "dog", "elk"]
     for out, labels in (("train", ("cat", "dog", "owl")), ("val", ("dog", 0, numpy.int64(0)))):
-      with shardpack.Writer(WORK / out, classes=names) as writer:
+      with shardpack.Writer(WORK / out, classes=names, missing_part="keep") as writer:
         for n, label in enumerate(labels):
           writer.add(f"{out}/{n}", image(n), label)
-        for pattern, label in (("label 'dgo' is not among the 4 classes of the Writer; did you mean 'dog'", "dgo"), ("label 4 is not among .*0 to 3", 4),
+        for pattern, label in (("sample x: label 'dgo' is not among the 4 classes of the Writer; did you mean 'dog'", "dgo"),
+                               ("sample x: label 4 is not among .*0 to 3, 'owl', 'cat', 'dog', 'elk'", 4),
+                               ("sample x: label 'zebra' is not among the 4 classes of the Writer: 'owl', 'cat', 'dog', 'elk'", "zebra"),
                                ("label must be a number of at least 0", -1)):
           with self.assertRaisesRegex(shardpack.OptionError, pattern):
             writer.add("x", image(9), label)
@@ -388,9 +392,19 @@ class WriterTest(unittest.TestCase):
     both = shardpack.Dataset([WORK / "train", WORK / "val"])
     self.assertEqual((both.classes, both.labels.tolist()), (names, [1, 2, 0, 1, -1, 2, 0, 0, 1, -1]))
     for pattern, classes in (("must be a list of names, in the order of their labels, not str", "cat"), ("must not be an empty list", []),
-                             ("classes has 'a' twice", ["a", "b", "a"]), ("and 3 is none", [3])):
+                             ("classes has 'a' twice", ["a", "b", "a"]), ("and 3 is none", [3]), ("a list of names.*: a set has no order", {"a", "b"}),
+                             ("a list of names.*: a frozenset has no order", frozenset("ab")), ("from 0 to 1, each once", {"a": 1, "b": 2}),
+                             ("from 0 to 1, each once", {"a": 0, "b": 0}), ("a dict of the number of each name", {0: "a", 1: "b"}),
+                             ("a dict of the number of each name", {"a": True, "b": False})):
       with self.assertRaisesRegex(shardpack.OptionError, pattern):
         shardpack.Writer(self.out, classes=classes)
+
+  def test_classes_may_be_given_with_their_numbers(self):
+    with shardpack.Writer(self.out, classes={"dog": 1, "cat": numpy.int64(0)}) as writer:
+      writer.add("a", image(0), "dog")
+      writer.add("b", image(1), 0)
+    self.assertEqual((shardpack.Dataset(self.out).classes, shardpack.Dataset(self.out).labels.tolist()), (["cat", "dog"], [1, 0]))
+    shardpack.Writer(self.out, overwrite=True, classes={"dog": 1, "cat": 0}.keys()).close()
 
   def test_workers_agree_on_classes(self):
     for worker in range(2):
@@ -431,7 +445,7 @@ class WriterTest(unittest.TestCase):
       with self.assertRaisesRegex(shardpack.OptionError, "(?s)2 samples were refused, and left out:.*  d: .*no bytes.*  e: .*b'notanima'"):
         writer.add_many(["b", "c", "d", "e"], [image(1), image(2), b"", b"notanimage"], ["cat"] * 4)
       for n, kind in enumerate(("JPEG", "WEBP", "GIF", "BMP", "TIFF")):
-        writer.add(f"kind{n}", image(n, kind))
+        writer.add(f"kind{n}", image(n, kind), "cat")
       self.assertEqual(len(writer), 8)
     self.assertEqual(writer.result.samples, 8)
 
@@ -466,6 +480,8 @@ class WriterTest(unittest.TestCase):
     with shardpack.Writer(self.out + "-none") as writer:
       with self.assertRaisesRegex(shardpack.OptionError, "encode=\"jpeg\" or \"png\" says"):
         writer.add("x", colour)
+      with self.assertRaisesRegex(shardpack.OptionError, "quality is of JPEG, and the image of sample x is encoded as PNG"):
+        writer.add("x", colour, encode="png", quality=50)
       writer.add("x", image(0))
 
   def test_samples_of_datasets_are_copied(self):
@@ -510,6 +526,55 @@ class WriterTest(unittest.TestCase):
       for key, data, label, text in of[20:]:
         writer.add(key, data, label, txt=text)
     self.assertEqual(writer.result.identity, whole.identity)
+
+  def leave(self, *keys, **options):
+    with contextlib.suppress(ZeroDivisionError), shardpack.Writer(self.out, **options) as writer:
+      for n, key in enumerate(keys):
+        writer.add(key, image(n), "early")
+      raise ZeroDivisionError
+
+  def test_samples_of_an_earlier_run_are_told(self):
+    with warnings.catch_warnings():
+      warnings.simplefilter("error")
+      warnings.filterwarnings("ignore", "Nothing was published")
+      self.leave("a", "b")
+    with self.assertWarnsRegex(RuntimeWarning, rf"goes on with 2 samples that an earlier run has added \({self.out}.parts\): `if key not in "
+                                               r"writer` leaves them as they are; Writer\(..., fresh=True\) begins anew") as caught:
+      writer = shardpack.Writer(self.out)
+    self.assertEqual(caught.filename, __file__)
+    with writer:
+      self.assertIn("0 samples added to 2 of an earlier run", repr(writer))
+      for add in (lambda: writer.add("a", image(7), "early"), lambda: writer.add_many(["a"], [image(7)], ["early"])):
+        with self.assertRaisesRegex(shardpack.ExistsError, "the key a was added before by an earlier run, whose samples .*parts keeps: `if key "
+                                                           "not in writer` skips it, fresh=True begins anew"):
+          add()
+      writer.add("c", image(2), "early")
+      with self.assertRaisesRegex(shardpack.ExistsError, "the key c was added before$"):
+        writer.add("c", image(2), "early")
+    self.assertEqual(writer.result.samples, 3)
+
+  def test_a_fresh_writer_begins_anew(self):
+    for options, others in (({}, {}), ({"classes": ["late"]}, {}), ({}, {"worker": 1, "workers": 2})):
+      self.leave("a", "b", overwrite=True, **others)
+      with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with shardpack.Writer(self.out, fresh=True, overwrite=True, **options) as writer:
+          self.assertNotIn("a", writer)
+          writer.add("a", image(5), "late")
+      self.assertEqual(held(self.out), {"a": ("late", {"image": image(5)})})
+      self.assertFalse(os.path.exists(self.out + ".parts"))
+    with self.assertRaisesRegex(shardpack.OptionError, "fresh must be True or False, not 1"):
+      shardpack.Writer(self.out, fresh=1)
+    with self.assertRaisesRegex(shardpack.OptionError, "fresh=True is of a Writer alone"):
+      shardpack.Writer(self.out, fresh=True, worker=0, workers=2)
+    self.leave("a", "b", overwrite=True)
+    with self.assertRaisesRegex(shardpack.ExistsError, "is a dataset already: overwrite=True"):
+      shardpack.Writer(self.out, fresh=True)
+    with shardpack.Writer(self.out, overwrite=True) as writer:
+      with self.assertRaisesRegex(shardpack.StateError, "another writer is at work in .*parts, which fresh=True would remove"):
+        shardpack.Writer(self.out, fresh=True, overwrite=True)
+      self.assertTrue("a" in writer and "b" in writer)
+    self.assertEqual(writer.result.samples, 2)
 
   def test_in_is_true_for_what_is_safe(self):
     with shardpack.Writer(self.out) as writer:
@@ -730,7 +795,7 @@ class WriterTest(unittest.TestCase):
         with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*" + refused):
           writer.add_many(["d", "e"], [image(3), image(4)], [labels[1], labels[0]])
       self.assertEqual(sorted(held(out)), ["a", "b", "e"])
-    with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*\n  b: label"), shardpack.Writer(self.out) as writer:
+    with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*\n  b: sample b: label"), shardpack.Writer(self.out) as writer:
       writer.add_many(["a", "b"], [image(0), image(1)], [7, "cat"])  # the first one counts, whatever its hash
 
   def test_numbers_beside_names_of_others_are_refused(self):
@@ -779,6 +844,30 @@ class WriterTest(unittest.TestCase):
     with self.assertRaisesRegex(shardpack.StateError, "worker 0 has not ended"):
       shardpack.finish(self.out)
 
+  def test_all_samples_have_a_label_or_none_has(self):
+    for number, (first, second) in enumerate((("cat", None), (None, "cat"), (3, None), ("7", None))):
+      refused = "sample b has (no|a) label, and the samples before it have (one|none).*missing_part=\"keep\""
+      for options in ({}, {"txt": "x"}):
+        out = f"{self.out}-{number}-{len(options)}"
+        with self.subTest(out), shardpack.Writer(out) as writer:
+          writer.add("a", image(0), first, **options)
+          with self.assertRaisesRegex(shardpack.OptionError, refused):
+            writer.add("b", image(1), second, **options)
+          with self.assertRaisesRegex(shardpack.OptionError, "(?s)^1 sample was refused.*" + refused):
+            writer.add_many(["c", "b"], [image(2), image(3)], [first, second], **{name: ["y", "z"] for name in options})
+          with self.assertRaisesRegex(shardpack.OptionError, "(?s)^2 samples were refused.*sample d has"):
+            writer.add_many(["d", "e"], [image(4), image(5)], [second, second])
+        self.assertEqual(sorted(held(out)), ["a", "c"])
+    with shardpack.Writer(self.out, missing_part="keep") as writer:
+      writer.add_many(["a", "b", "c"], [image(0), image(1), image(2)], ["cat", None, "dog"])
+      writer.add("d", image(3))
+    self.assertEqual(shardpack.Dataset(self.out).labels.tolist(), [0, -1, 1, -1])
+
+  def test_samples_of_an_earlier_run_have_labels_too(self):
+    self.leave("a")
+    with shardpack.Writer(self.out) as writer, self.assertRaisesRegex(shardpack.OptionError, "sample b has no label"):
+      writer.add("b", image(1))
+
   def test_numbers_are_labels(self):
     with shardpack.Writer(self.out) as writer:
       for label in (10, 2, numpy.int64(0)):
@@ -812,6 +901,22 @@ class WriterTest(unittest.TestCase):
       with self.assertRaisesRegex(shardpack.OptionError, "quality is of arrays.*sample c"):
         writer.add("c", image(2), quality=5)
     self.assertEqual([sorted(fields) for _, fields in held(self.out).values()], [["image", "keys", "self"], ["image", "self"]])
+
+  def test_misspelt_arguments_are_no_fields(self):
+    with shardpack.Writer(self.out) as writer:
+      for name, pattern in (("lable", "would be a field: did you mean 'label'"), ("labels", "label= of add"), ("class_name", "label= of add"),
+                            ("split", r"splits come from Writer\(split="), ("qualty", "did you mean 'quality'")):
+        with self.assertRaisesRegex(shardpack.OptionError, f"'{name}' is no argument of add.*{pattern}"):
+          writer.add("a", image(0), **{name: "cat"})
+      with self.assertRaisesRegex(shardpack.OptionError, "'lables' is no argument .* did you mean 'labels'"):
+        writer.add_many(["a"], [image(0)], lables=["cat"])
+      self.assertEqual(len(writer), 0)
+      writer.add("a", image(0), table=b"x", glass=b"x", code=b"x", image2=b"x", label_text=b"x")
+    with shardpack.Writer(self.out + "-declared", fields=["labels", "split"]) as writer:
+      writer.add("a", image(0), labels=b"x", split="val")
+    with shardpack.Writer(self.out + "-copy") as writer:
+      writer.add_sample(shardpack.Dataset(self.out + "-declared")[0])
+    self.assertEqual(held(self.out + "-copy"), {"a": (None, {"image": image(0), "labels": b"x", "split": b"val"})})
 
   def test_a_forked_child_has_no_writer(self):
     with shardpack.Writer(self.out) as writer:

@@ -233,7 +233,9 @@ def write(hf_dataset: datasets.Dataset, out: Any, *, image: str = "image", label
   given = set()
   if isinstance(features.get(label), datasets.ClassLabel) and features[label].names:
     flags.setdefault("classes", features[label].names)
+  flags.setdefault("missing_part", "keep")  # their mark of a row without a label is -1
   with shardpack.Writer(out, **flags) as writer:
+    writer._named.update({*features} - left_out)  # pylint: disable=protected-access
     for first in range(0, len(hf_dataset), _AT_ONCE):
       rows = raw[first:first + _AT_ONCE].to_pylist()
       images = _encoded(features[image], [row[image] for row in rows])
