@@ -184,6 +184,9 @@ TEST_F(ApiHostileTest, SamplesLargerThanMemoryAreRefused) {
   for (const Case& each : {Case{kQuarter, {kQuarter}, {0}}, Case{kQuarter, {kQuarter}, {0, 0}},
                            Case{kQuarter, {kQuarter}, {0, 0, 0, 0}},
                            Case{kHalf - 32, {kHalf - 32, 15, 64}, {0, 1, 0, 2}}}) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    if (each.ids.size() == 1) continue;  // memory that the sanitizer ends the process for
+#endif
     (void)RemoveTree(folder_);
     folder_ = "/dev/shm/shardpack-huge." + std::to_string(::getpid());  // ext4 has smaller files
     std::filesystem::create_directory(folder_);
