@@ -20,7 +20,8 @@
 // items of epoch() are Result<Batch>, the last of which may be an error.
 //
 // Lifetime, threads, units: those of shardpack.h. Views (Span, std::string_view) live as long as
-// one handle of what they were taken from, so a temporary handle gives none.
+// one handle of what they were taken from, so a temporary handle gives none. Through the -> of an
+// optional or a Result it would: give the batch of next() a name before you look at it.
 //
 // With the C interface: a handle's constructor takes a reference from it, and get() shows it.
 #ifndef SHARDPACK_HPP_
@@ -994,7 +995,8 @@ class Device {
   }
   shardpack_device* get() const { return handle_.get(); }
 
-  Returned<shardpack_device_info> info() const {
+  Returned<shardpack_device_info> info() const&& = delete;
+  Returned<shardpack_device_info> info() const& {
     shardpack_device_info info = {};
     info.size = sizeof info;
     return internal::Do(
@@ -1666,6 +1668,9 @@ class Writer {
       });
     });
   }
+  // No label is std::nullopt.
+  template <typename T, typename = std::enable_if_t<std::is_same_v<T, std::nullptr_t>>>
+  Returned<void> add(std::string_view, T, std::string_view) = delete;
   Returned<void> add(std::string_view key, const std::optional<std::string>& label,
                      std::string_view image) {
     return add(key, label, {shardpack_field{nullptr, image.data(), image.size()}});

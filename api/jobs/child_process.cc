@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/error_facts.h"
+#include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 
 extern "C" char** environ;
@@ -155,8 +156,9 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::string& program,
                           arguments.data(), environment.data());
   }
   if (error != 0) {
-    return Failed(absl::StrCat("starting ", program, folder.empty() ? "" : " in ", folder), error,
-                  program);
+    return Failed(absl::StrCat("starting ", EscapeForTerminal(program),
+                               folder.empty() ? "" : " in ", EscapeForTerminal(folder)),
+                  error, program);
   }
   return ChildProcess(pid, std::move(out.read), std::move(err.read), EndOf(pid));
 }

@@ -210,6 +210,7 @@ ONLY_OF_A_NAMED(Dataset, Column, template column<char>(0, 0));
 ONLY_OF_A_NAMED(Dataset, Labels, labels(0));
 ONLY_OF_A_NAMED(Dataset, Key, key(0));
 ONLY_OF_A_NAMED(Order, Explain, explain());
+ONLY_OF_A_NAMED(Device, Info, info());
 ONLY_OF_A_NAMED(Batch, Why, why(0));
 ONLY_OF_A_NAMED(Batch, Pixels, pixels());
 
@@ -395,6 +396,7 @@ void TestWriter(const sp::Dataset& data) {
   DO(writer.add("a", "cat", {{nullptr, images[0].data(), images[0].size()}}));
   const char* const text = reinterpret_cast<const char*>(images[1].data());
   DO(writer.add("b", std::nullopt, std::string_view(text, images[1].size())));
+  DO(writer.add("n", {}, std::string_view(text, images[1].size())));
   EXPECT(!writer.has("a"));
   const std::string label("cat\0fish", 8);
   EXPECT(ErrorOf([&] { return writer.add("c", label, "x"); }).code() == sp::Code::kInvalid);
@@ -403,7 +405,7 @@ void TestWriter(const sp::Dataset& data) {
   EXPECT(ErrorOf([&] { return writer.add("a", std::nullopt, "x"); }).code() == sp::Code::kExists);
   sp::Job job = Get(writer.finish());
   EXPECT(Get(job.wait()) == 0);
-  EXPECT(Get(sp::Dataset::Open(path)).samples() == 2);
+  EXPECT(Get(sp::Dataset::Open(path)).samples() == 3);
 }
 
 }  // namespace
