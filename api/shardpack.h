@@ -584,8 +584,8 @@ SHARDPACK_API shardpack_code shardpack_loader_seek(shardpack_loader* loader, uin
                                                    uint64_t step, shardpack_error** error);
 /* The place of the batch that comes next, as a line of text for a checkpoint: a loader of the same
  * dataset and order, opened with it, continues there, with any world size that divides the global
- * batch. Whether crops, sizes and augment_seed are those of before is not compared. Any thread. Free
- * the text. */
+ * batch. Whether crops, sizes and augment_seed are those of before is not compared. Any thread.
+ * Free the text. */
 SHARDPACK_API shardpack_code shardpack_loader_cursor(const shardpack_loader* loader, char** cursor,
                                                      shardpack_error** error);
 /* The same as numbers. Any thread. */
