@@ -10,9 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/io/bytes.h"
 #include "formats/io/file.h"
-#include "formats/io/hash.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/datasets/toy_format.h"
@@ -137,12 +135,8 @@ const std::map<FindingId, Maker>& Makers() {
        })},
       {FindingId::kOtherVersion, After([](Scene& s) {
          std::string json = s.Read("manifest.json");
-         const size_t self = json.find("\n \"self\": \"");
-         const size_t self_bytes = json.find('\n', self + 1) - self;
          json.replace(json.find("\"schema\": 1"), 11, "\"schema\": 2");
-         json.erase(self, self_bytes);
-         const std::string sum = Xxh3_128(AsBytes(json)).ToHex();
-         s.Write("manifest.json", json.insert(self, "\n \"self\": \"" + sum + "\","));
+         s.Write("manifest.json", ResealedManifest(std::move(json)));
        })},
       {FindingId::kWrongExtension,
        [] {

@@ -85,8 +85,7 @@ fs::path FileOfThisCode() {
 std::vector<fs::path> FoldersOfThisCode() {
   std::vector<fs::path> folders;
   const auto add = [&](const fs::path& file) {
-    if (file.is_absolute() && std::ranges::find(folders, file.parent_path()) == folders.end())
-      folders.push_back(file.parent_path());
+    if (file.is_absolute()) folders.push_back(file.parent_path());
   };
   // By the name that it was loaded by, which may be a link, unless it is relative: to the working
   // folder of that time.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/testing/datasets/test_dataset.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,6 +17,7 @@ namespace shardpack {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::ResealedManifest;
 
 Manifest TwoShards() {
   Manifest m;
@@ -57,18 +59,6 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return at == text.npos ? text : text.replace(at, from.size(), to);
 }
 
-// `json` with the correct value of self for its content.
-std::string Resealed(const std::string& json) {
-  const size_t at = json.find("\n \"self\": ");
-  EXPECT_NE(at, json.npos);
-  std::string body = json;
-  const size_t line_bytes = std::string("\n \"self\": \"\",").size() + 32;
-  const std::string line = body.substr(at, line_bytes);
-  body.erase(at, line_bytes);
-  const std::string self = Xxh3_128(AsBytes(body)).ToHex();
-  return body.insert(at, absl::StrCat("\n \"self\": \"", self, "\","));
-}
-
 absl::Status Refusal(const std::string& json) { return Manifest::Parse(json).status(); }
 
 TEST(Manifest, TextAndBack) {
@@ -97,7 +87,7 @@ TEST(Manifest, TheTextIsCanonical) {
   EXPECT_THAT(json, HasSubstr("\"note\": \"50 %25 \\\"quoted\\\" \xE2\x82\xAC\""));
   EXPECT_THAT(json, HasSubstr("\n \"schema\": 1,\n \"self\": \""));
   EXPECT_THAT(json, HasSubstr("\"options_digest\": \"00000000000000010000000000000002\""));
-  EXPECT_EQ(Resealed(json), json) << "self is the hash of the text without its line";
+  EXPECT_EQ(ResealedManifest(json), json) << "self is the hash of the text without its line";
 }
 
 TEST(Manifest, TheTimesOfTheSourceAreNoPartOfTheIdentity) {
@@ -164,12 +154,12 @@ TEST(Manifest, OtherSpellingsAreRefused) {
   for (const auto& [from, to] : kSpellings) {
     EXPECT_TRUE(absl::IsDataLoss(Refusal(Replaced(json, from, to)))) << to;
     // And a correct hash does not help.
-    EXPECT_TRUE(absl::IsDataLoss(Refusal(Resealed(Replaced(json, from, to))))) << to;
+    EXPECT_TRUE(absl::IsDataLoss(Refusal(ResealedManifest(Replaced(json, from, to))))) << to;
   }
   // Keys in a different order.
   const std::string swapped =
       Replaced(json, "\"bytes\": 3456,\n  \"files\": 12,", "\"files\": 12,\n  \"bytes\": 3456,");
-  EXPECT_THAT(Refusal(Resealed(swapped)).message(), HasSubstr("canonical"));
+  EXPECT_THAT(Refusal(ResealedManifest(swapped)).message(), HasSubstr("canonical"));
 }
 
 TEST(Manifest, AnotherVersionIsNoDamage) {
@@ -178,7 +168,7 @@ TEST(Manifest, AnotherVersionIsNoDamage) {
   for (const std::string& other :
        {json, Replaced(json, "{", "{\n \"aaa\": [{\"schema\": 1}],"),
         Replaced(json, "\"shards\": ", "\"sharding\": null,\n \"shards\": ")}) {
-    const absl::Status refusal = Refusal(Resealed(other));
+    const absl::Status refusal = Refusal(ResealedManifest(other));
     EXPECT_TRUE(absl::IsUnimplemented(refusal)) << refusal;
     EXPECT_THAT(refusal.message(), HasSubstr("schema 23, expected 1; another version of pack"));
     EXPECT_TRUE(absl::IsDataLoss(Refusal(other))) << "it was changed after it was written";
@@ -217,7 +207,7 @@ TEST(Manifest, BadMembersAndNumbersAreNamed) {
       {"{", "[", "an array is not allowed"},
   };
   for (const BadText& bad : kCases) {
-    const absl::Status refusal = Refusal(Resealed(Replaced(json, bad.from, bad.to)));
+    const absl::Status refusal = Refusal(ResealedManifest(Replaced(json, bad.from, bad.to)));
     EXPECT_TRUE(absl::IsDataLoss(refusal)) << bad.to;
     EXPECT_THAT(refusal.message(), HasSubstr(bad.message)) << bad.to;
   }

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/io/file.h"
+#include "formats/testing/datasets/test_dataset.h"
 #include "formats/testing/sample_generator.h"
 #include "formats/testing/scratch_folder.h"
 #include "gmock/gmock.h"
@@ -25,7 +26,7 @@ constexpr uint64_t kShardBytes = 100'000;
 // Offsets in the bytes; docs/formats/pidx.md.
 constexpr size_t kVersionAt = 8, kFieldsAt = 12, kRecordsAt = 16, kNamesBytesAt = 24,
                  kKeysBytesAt = 32;
-constexpr size_t kHeaderBytes = 48, kFooterBytes = 40, kDigestFromEnd = 24;
+constexpr size_t kHeaderBytes = 48, kFooterBytes = 40;
 
 struct Row {
   std::string key, source_path;
@@ -61,19 +62,10 @@ std::string BytesOf(const std::vector<Row>& rows, uint64_t shard_bytes = kShardB
   return builder.Finish(shard_bytes);
 }
 
-// With the correct hash for the changed bytes.
-std::string Resealed(std::string bytes) {
-  const size_t at = bytes.size() - kDigestFromEnd;
-  const Digest digest = Xxh3_128(AsBytes(std::string_view(bytes).substr(0, at)));
-  StoreLittle(bytes.data() + at, digest.high);
-  StoreLittle(bytes.data() + at + 8, digest.low);
-  return bytes;
-}
-
 template <typename T>
 std::string With(std::string bytes, size_t at, T value) {
   StoreLittle(bytes.data() + at, value);
-  return Resealed(std::move(bytes));
+  return testing::ResealedIndex(std::move(bytes));
 }
 
 absl::Status Refusal(const std::string& bytes, uint64_t shard_bytes = kShardBytes) {
@@ -225,7 +217,7 @@ TEST(ShardIndex, ExtentsOutsideTheShardAreRefused) {
 // Crafted bytes with a valid hash.
 TEST(ShardIndex, MadeUpNumbersAreRefused) {
   const std::string bytes = BytesOf(SomeRows());
-  ASSERT_TRUE(Refusal(Resealed(bytes)).ok());
+  ASSERT_TRUE(Refusal(testing::ResealedIndex(bytes)).ok());
   const absl::Status other = Refusal(With(bytes, kVersionAt, uint32_t{2}));
   EXPECT_TRUE(absl::IsUnimplemented(other)) << other;
   EXPECT_THAT(other.message(), HasSubstr("version 2, expected 1; another version of pack"));

@@ -15,7 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "formats/core/index_name.h"
+#include "formats/io/bytes.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "formats/io/sequential_reader.h"
 
 namespace shardpack::testing {
@@ -154,6 +156,23 @@ std::string IndexTestShard(const std::string& path, const Format& format,
   Require(format.scanner->Scan(in, {.shard_name = path, .strict = false}, rows, findings));
   for (const Finding& finding : findings.findings()) Require(absl::DataLossError(ToText(finding)));
   return builder.Finish(size);
+}
+
+std::string ResealedManifest(std::string json) {
+  constexpr std::string_view kSelf = "\n \"self\": \"";
+  const size_t at = json.find(kSelf), line_bytes = kSelf.size() + 32 + 2;  // digits, quote, comma
+  if (at == json.npos) Require(absl::NotFoundError("the manifest has no self"));
+  json.erase(at, line_bytes);
+  const std::string self = Xxh3_128(AsBytes(json)).ToHex();
+  return json.insert(at, std::string(kSelf) + self + "\",");
+}
+
+std::string ResealedIndex(std::string bytes) {
+  const size_t at = bytes.size() - 24;  // the hash and the magic
+  const Digest digest = Xxh3_128(AsBytes(std::string_view(bytes).substr(0, at)));
+  StoreLittle(bytes.data() + at, digest.high);
+  StoreLittle(bytes.data() + at + 8, digest.low);
+  return bytes;
 }
 
 void Reseal(const std::string& folder, Manifest& manifest) {

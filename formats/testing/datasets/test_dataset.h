@@ -55,6 +55,9 @@ Manifest WriteTestDataset(const std::string& folder, const Format& format,
 
 // Updates the sizes and hashes in `manifest` to match the current files, and writes manifest.json.
 void Reseal(const std::string& folder, Manifest& manifest);
+// A manifest's text, or an index's bytes, with the hash of what is in it now.
+std::string ResealedManifest(std::string json);
+std::string ResealedIndex(std::string bytes);
 
 void WriteTestFile(const std::string& path, std::string_view bytes);  // replaces
 std::string ReadTestFile(const std::string& path);
