@@ -88,6 +88,11 @@ TEST_F(ApiRandomCallsTest, InForkedChildren) {
 
 // Threads of the parent hold locks of the dataset at any time.
 TEST_F(ApiRandomCallsTest, AChildReadsWhileLoadersRead) {
+#ifdef __SANITIZE_ADDRESS__
+  // clang 14's allocator does not take its locks over a fork: a child waits for ever for one that
+  // another thread held.
+  GTEST_SKIP() << "a child cannot allocate under this sanitizer";
+#endif
   const DatasetHandle dataset = Open();
   const OrderHandle order = MakeOrder();
   shardpack_loader_options options = LoaderOptions();
