@@ -90,6 +90,7 @@ auto ContentOf(H* handle, const char* name) -> absl::StatusOr<decltype(&*handle-
 // Their names are those of the C interface.
 struct shardpack_dataset : shardpack::api::Handle<shardpack::Dataset> {
   using Handle::Handle;
+  std::atomic<bool> map_shards{false};
 };
 struct shardpack_order : shardpack::api::Handle<shardpack::Order> {
   using Handle::Handle;

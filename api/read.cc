@@ -1,4 +1,4 @@
-// shardpack_dataset_read: samples as a batch, read on the calling thread.
+// shardpack_dataset_read: samples as a batch, read on the calling thread; and how they are read.
 #include <stdint.h>
 
 #include <algorithm>
@@ -46,8 +46,8 @@ absl::Status TooMuch() {
 
 class SampleReader {
  public:
-  SampleReader(const Dataset& dataset, std::span<const uint64_t> ids)
-      : dataset_(dataset), ids_(ids) {}
+  SampleReader(const Dataset& dataset, std::span<const uint64_t> ids, bool map_shards)
+      : dataset_(dataset), ids_(ids), map_shards_(map_shards) {}
 
   absl::StatusOr<std::shared_ptr<shardpack::api::AnyBatch>> Run(std::vector<std::string> fields) {
     RETURN_IF_ERROR(Locate());
@@ -158,7 +158,8 @@ class SampleReader {
       fields_read.push_back({read.at, read.column, into});
       content_->bytes[read.number] = into;
     }
-    for (const absl::Status& read : dataset_.ReadFields(fields_read)) RETURN_IF_ERROR(read);
+    for (const absl::Status& read : dataset_.ReadFields(fields_read, map_shards_))
+      RETURN_IF_ERROR(read);
     content_->field_names = std::make_shared<const std::vector<std::string>>(std::move(fields));
     return shardpack::api::HostBatchOf(HostBatch(std::move(content_)), buffer, std::nullopt);
   }
@@ -171,6 +172,7 @@ class SampleReader {
 
   const Dataset& dataset_;
   const std::span<const uint64_t> ids_;
+  const bool map_shards_;
   std::unique_ptr<HostBatch::Content> content_ = std::make_unique<HostBatch::Content>();
   std::vector<SampleLocation> locations_;   // a slot each
   std::vector<const ShardIndex*> indexes_;  // a slot each
@@ -190,8 +192,18 @@ shardpack_code shardpack_dataset_read(const shardpack_dataset* dataset, const ui
       return absl::InvalidArgumentError(absl::StrCat("a batch has at most ", kMostSlots, " slots"));
     ASSIGN_OR_RETURN(std::vector<std::string> names,
                      shardpack::api::TextsOf(fields, field_count, "a field"));
-    ASSIGN_OR_RETURN(std::shared_ptr<shardpack::api::AnyBatch> read,
-                     SampleReader(*content, {ids, count}).Run(std::move(names)));
+    ASSIGN_OR_RETURN(
+        std::shared_ptr<shardpack::api::AnyBatch> read,
+        SampleReader(*content, {ids, count}, dataset->map_shards).Run(std::move(names)));
     return new shardpack_batch(std::move(read));
+  });
+}
+
+shardpack_code shardpack_dataset_map_shards(shardpack_dataset* dataset, uint32_t on,
+                                            shardpack_error** error) {
+  return shardpack::api::Guarded(error, [&]() -> absl::Status {
+    RETURN_IF_ERROR(shardpack::api::ContentOf(dataset, "dataset").status());
+    dataset->map_shards = on != 0;
+    return absl::OkStatus();
   });
 }

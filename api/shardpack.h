@@ -290,6 +290,12 @@ SHARDPACK_API shardpack_code shardpack_dataset_read(const shardpack_dataset* dat
                                                     const char* const* fields, size_t field_count,
                                                     shardpack_batch** batch,
                                                     shardpack_error** error);
+/* Not 0: from now on shardpack_dataset_read copies samples from mappings of the shards that are in
+ * the page cache, as map_shards of shardpack_loader_options says; 0, as at first: it reads them.
+ * Of this handle and its references; selections, splits and joins of it begin with 0. Any thread.
+ */
+SHARDPACK_API shardpack_code shardpack_dataset_map_shards(shardpack_dataset* dataset, uint32_t on,
+                                                          shardpack_error** error);
 
 /* For programs that export columns by Arrow's C data and stream interfaces in a language whose
  * functions cannot be called at every moment, such as Python's while an exception is on its way:

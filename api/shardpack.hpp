@@ -868,6 +868,13 @@ class Dataset {
         },
         [&](shardpack_code) { return Batch(batch); });
   }
+  // Of read(): as LoaderOptions::map_shards. Copies of this Dataset have the same setting, but not
+  // what select(), split() and join() return.
+  Returned<void> map_shards(bool on = true) const {
+    return internal::Do([&](shardpack_error** error) {
+      return shardpack_dataset_map_shards(get(), on ? 1 : 0, error);
+    });
+  }
 
  private:
   template <typename Call>

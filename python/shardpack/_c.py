@@ -525,6 +525,7 @@ FUNCTIONS = {
     "dataset_key": (c_int32, [c_void_p, c_uint64, POINTER(text), POINTER(c_void_p)]),
     "dataset_find_key": (c_int32, [c_void_p, c_char_p, c_size_t, c_void_p, POINTER(c_void_p)]),
     "dataset_read": (c_int32, [c_void_p, c_void_p, c_size_t, POINTER(c_char_p), c_size_t, POINTER(c_void_p), POINTER(c_void_p)]),
+    "dataset_map_shards": (c_int32, [c_void_p, c_uint32, POINTER(c_void_p)]),
     "arrow_release_schema": (None, [c_void_p]),
     "arrow_release_array": (None, [c_void_p]),
     "arrow_release_stream": (None, [c_void_p]),

@@ -11,7 +11,7 @@ from ._columns import Columns
 from ._errors import Error, NotFoundError
 from ._library import Handle, call, library, made, text_of
 from ._memory import ids_of, import_numpy
-from ._options import c_path, c_text, names, of_type
+from ._options import c_path, c_text, flag, names, of_type
 from ._sample import Facts, Sample
 from ._samples import Content, Samples
 from ._source import Reference
@@ -37,6 +37,7 @@ class Dataset:
 
   path: the folder that `pack` made, or one shard of another program: str, bytes or os.PathLike. A list of them is one dataset
   after the other; their classes must be the same, by name and order, because a label would otherwise mean two things.
+  map_shards: small samples are copied from mappings of the shards in the page cache, as Loader says; of a list, that of each Dataset.
 
   dataset[7] and dataset[-1] are Samples. dataset[2:9], dataset[mask] and dataset[ids] are Datasets: views that read nothing and copy
   nothing but numbers. Can be used by several threads, after a fork, and by torch's DataLoader as it is. It is pickled as its
@@ -54,14 +55,14 @@ class Dataset:
   {'cat'}
   """
 
-  def __init__(self, path: Union[Path, Sequence[Union[Path, Dataset]]]) -> None:
+  def __init__(self, path: Union[Path, Sequence[Union[Path, Dataset]]], *, map_shards: bool = True) -> None:
     if isinstance(path, (list, tuple)):
-      parts = [part if isinstance(part, Dataset) else Dataset(part) for part in path]
+      parts = [part if isinstance(part, Dataset) else Dataset(part, map_shards=map_shards) for part in path]
       joined = parts[0] if len(parts) == 1 else Dataset.join(parts)
       self._become(joined._handle, joined._source, joined._base, joined._ids)
     elif isinstance(path, (str, bytes, os.PathLike)):
       name = c_path(path, "path")
-      self._become(made(library.dataset_release, library.dataset_open, name), _source.of_path(name))
+      self._become(made(library.dataset_release, library.dataset_open, name), _source.of_path(name, flag(map_shards, "map_shards")))
     else:
       raise TypeError(f"path must be a str, bytes, an os.PathLike or a list of these, not {type(path).__name__}")
 
@@ -77,6 +78,7 @@ class Dataset:
     self._base = self if ids is None or base is None else base
     self._info = _c.dataset_info(ctypes.sizeof(_c.dataset_info))
     call(library.dataset_info_of, handle, self._info)
+    call(library.dataset_map_shards, handle, _source.maps_shards(source))
     self._columns: Columns = Columns(handle, self._info.shards) if self._base is self else self._base._columns
     self._kept: Dict[str, Any] = {}  # columns of a selection, and what is made of them
 

@@ -115,7 +115,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   if unknown:
     raise TypeError(_unknown(next(iter(unknown))))
   share = share_of(rank, world_size)
-  dataset = _dataset(path, split)
+  dataset = _dataset(path, split, map_shards)
   tail = "drop" if flag(drop_last, "drop_last") else "pad"
   if drop_last and flag(pad_last, "pad_last"):
     raise OptionError("drop_last leaves the last step out, so pad_last has nothing to pad: give one of them")
@@ -155,10 +155,10 @@ def _unknown(name: str) -> str:
   return f"load() has no argument {name!r}" + (f"; {_OF_TORCH[name]}" if name in _OF_TORCH else nearest(name, known))
 
 
-def _dataset(path: Any, split: Optional[str]) -> Dataset:
+def _dataset(path: Any, split: Optional[str], map_shards: bool) -> Dataset:
   if isinstance(path, Dataset):
     return path if split is None else path.split(split)
-  dataset = Dataset(path)
+  dataset = Dataset(path, map_shards=map_shards)
   if split is not None:
     return dataset.split(split)
   if len(dataset.splits) > 1:

@@ -1,6 +1,6 @@
 """Where a Dataset comes from, so that another process can open it again.
 
-A source is JSON: ["open", path], ["join", [source, ...]] or ["split", source, name].
+A source is JSON: ["open", path, map_shards], ["join", [source, ...]] or ["split", source, name].
 """
 
 from __future__ import annotations
@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 Source = List[Any]
 
 
-def of_path(path: bytes) -> Source:
+def of_path(path: bytes, map_shards: bool) -> Source:
   """Absolute, for processes that run in another folder."""
-  return ["open", os.fsdecode(os.path.abspath(path))]
+  return ["open", os.fsdecode(os.path.abspath(path)), map_shards]
+
+
+def maps_shards(source: Source) -> bool:
+  """Of a join, all must want it."""
+  if source[0] == "join":
+    return all(map(maps_shards, source[1]))
+  return bool(source[2]) if source[0] == "open" else maps_shards(source[1])
 
 
 class Reference(NamedTuple):
@@ -75,7 +82,7 @@ def _open(source: Source) -> Dataset:
   if kind == "split":
     return _open(source[1]).split(source[2])
   try:
-    return Dataset(source[1])
+    return Dataset(source[1], map_shards=source[2])
   except NotFoundError as error:
     import socket  # pylint: disable=import-outside-toplevel
     absent = NotFoundError(f"{source[1]}, which a pickled dataset names, is not on this machine ({socket.gethostname()}): {error}")

@@ -397,6 +397,22 @@ for each in loaders[:3]:
         next(loader(self.dataset, **options))
     self.assertEqual(asked, [1, 0, 1])
 
+  def test_mappings_are_an_option_of_datasets_too(self):
+    """Which what is made of them, and pickled ones, have too."""
+    path, asked = WORK / "shards", []
+    def mapped(dataset, on, error):
+      asked.append(bool(on))
+      return _c.OK
+    with unittest.mock.patch.object(library, "dataset_map_shards", mapped):
+      for options in ({}, dict(map_shards=True), dict(map_shards=False)):
+        dataset = shardpack.Dataset(path, **options)
+        shardpack.Dataset([dataset[:2], dataset])
+        pickle.loads(pickle.dumps(dataset))
+        self.assertEqual(set(asked), {options.get("map_shards", True)})
+        asked.clear()
+    with self.assertRaisesRegex(shardpack.OptionError, "map_shards must be True or False, not 'no'"):
+      shardpack.Dataset(path, map_shards="no")
+
   def test_objects_of_other_types(self):
     """The library could not tell them apart."""
     dataset, order, device, decode = self.dataset, shardpack.Order(COUNT, 4), shardpack.Device("cpu"), shardpack.Decode(8, 8)

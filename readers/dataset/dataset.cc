@@ -29,6 +29,7 @@
 #include "readers/dataset/foreign_shard.h"
 #include "readers/dataset/per_process.h"
 #include "readers/dataset/shard_files.h"
+#include "readers/dataset/warm_shards.h"
 
 namespace shardpack {
 namespace {
@@ -117,6 +118,7 @@ struct Dataset::State {
   std::vector<uint64_t> first_ids;
   uint64_t records = 0;
   std::optional<ShardFiles> files;
+  PerProcess<WarmShards> warm;
   std::vector<std::string> left_out, warnings;
   std::vector<LostSample> lost;
   // For a split and joined datasets: the dataset and shard whose index is used. Otherwise empty.
@@ -519,6 +521,8 @@ absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, 
                               absl::Hex(index.hash(record, field), absl::kZeroPad16), ", actual ",
                               absl::Hex(hash, absl::kZeroPad16), ")"));
 }
+
+const WarmShards& Dataset::Warm() const { return state_->warm.Get(shards()); }
 
 absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
   if (id >= size()) {

@@ -41,6 +41,8 @@
 
 namespace shardpack {
 
+class WarmShards;
+
 // A sample that owns its bytes.
 struct OwnedSample {
   struct Field {
@@ -160,8 +162,10 @@ class Dataset {
   // like Read.
   absl::Status ReadField(SampleLocation at, size_t field, std::span<std::byte> into) const;
   // Reads many fields, each verified like in ReadField; neighbours in a shard that follow each
-  // other here cost one read together. One status per field.
-  std::vector<absl::Status> ReadFields(std::span<const FieldRead> fields) const;
+  // other here cost one read together. One status per field. `map_warm_shards`: small fields are
+  // copied from mappings of the shards that are in the page cache (mapped_shard.h).
+  std::vector<absl::Status> ReadFields(std::span<const FieldRead> fields,
+                                       bool map_warm_shards = false) const;
   // The first sample with this key; NotFound if there is none. Cost: the first call scans the keys,
   // the second one makes a hash table of them, of 12 to 24 bytes a sample, while others wait.
   absl::StatusOr<uint64_t> FindKey(std::string_view key) const;
@@ -178,6 +182,7 @@ class Dataset {
   static absl::StatusOr<Dataset> OpenManifest(const std::string& path,
                                               std::vector<DamagedFile>* damage);
   Dataset Unselected() const { return Dataset(state_); }
+  const WarmShards& Warm() const;
   uint64_t UnselectedId(uint64_t id) const {
     return selection_ == nullptr ? id : selection_->ids[id];
   }

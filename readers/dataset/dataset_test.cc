@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -175,6 +176,56 @@ TEST_F(DatasetTest, OfNeighboursReadTogetherTheDamagedOneIsNamed) {
   EXPECT_TRUE(statuses[0].ok() && statuses[1].ok() && statuses[3].ok());
   EXPECT_EQ(statuses[2], dataset->Read(9).status());
   EXPECT_TRUE(absl::IsOutOfRange(statuses[4]));
+}
+
+TEST_F(DatasetTest, CachedShardsAreCopiedFromMappings) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  std::vector<uint64_t> ids;
+  for (int i = 0; i < 40; ++i) ids.push_back(i % 2 == 0 ? 7 : 13);  // not neighbours in this order
+  FirstFields wanted(*dataset, ids);
+  const auto read = [&](bool map) {
+    preads = vector_reads = 0;
+    for (std::string& bytes : wanted.bytes) bytes.assign(bytes.size(), '\0');
+    for (const absl::Status& status : dataset->ReadFields(wanted.reads, map))
+      EXPECT_TRUE(status.ok()) << status;
+    for (size_t i = 0; i < ids.size(); ++i)
+      EXPECT_EQ(wanted.bytes[i], dataset->Read(ids[i])->fields[0].bytes);
+    return preads + vector_reads - static_cast<int>(ids.size());  // without those of Read
+  };
+  const ScopedSyscalls restored;
+  SyscallsForTesting().pread = CountedPread;
+  SyscallsForTesting().preadv2 = CountedPreadv2;
+  EXPECT_GT(read(true), 0);
+  EXPECT_EQ(read(true), 0);
+  EXPECT_GT(read(false), 0);
+  // In a child, whose parent may have held locks, too.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool first = read(true) > 0;
+    ::_exit(first && read(true) == 0 && !HasFailure() ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(DatasetTest, MappedShardsThatAreDamagedOrCutAreErrors) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "its runtime does not allow a jump out of a signal handler";
+#endif
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  FirstFields wanted(*dataset, std::vector<uint64_t>(40, 9));
+  for (int i = 0; i < 2; ++i) (void)dataset->ReadFields(wanted.reads, true);
+  Damage(*dataset, 9);
+  std::vector<absl::Status> statuses = dataset->ReadFields(wanted.reads, true);
+  EXPECT_EQ(statuses[0], dataset->Read(9).status());
+  EXPECT_TRUE(absl::IsDataLoss(statuses[0])) << statuses[0];
+  ASSERT_EQ(::truncate(Path("train-1.toy").c_str(), 0), 0);
+  statuses = dataset->ReadFields(wanted.reads, true);
+  for (const absl::Status& status : statuses) {
+    EXPECT_TRUE(absl::IsDataLoss(status));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("cut short"));
+  }
 }
 
 TEST_F(DatasetTest, AShardCutWhileOpenIsAnError) {

@@ -32,11 +32,12 @@ class PerProcess {
     if (last != nullptr && last->generation != ForkGeneration()) (void)last.release();
   }
 
-  T& Get() const {
+  // Made from `parts` when a process first asks.
+  template <typename... Parts>
+  T& Get(const Parts&... parts) const {
     Entry* entry = entry_.load(std::memory_order_acquire);
     if (entry != nullptr && entry->generation == ForkGeneration()) return entry->object;
-    auto made = std::make_unique<Entry>();
-    made->generation = ForkGeneration();
+    auto made = std::make_unique<Entry>(parts...);
     // If not, another thread of this process was faster.
     if (entry_.compare_exchange_strong(entry, made.get())) return made.release()->object;
     return entry->object;
@@ -44,7 +45,9 @@ class PerProcess {
 
  private:
   struct Entry {
-    uint64_t generation = 0;
+    template <typename... Parts>
+    explicit Entry(const Parts&... parts) : object(parts...) {}
+    const uint64_t generation = ForkGeneration();
     T object;
   };
 

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,8 +10,11 @@
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
+#include "formats/io/ns_since.h"
 #include "readers/dataset/dataset.h"
+#include "readers/dataset/mapped_shard.h"
 #include "readers/dataset/scattered_read.h"
+#include "readers/dataset/warm_shards.h"
 
 namespace shardpack {
 namespace {
@@ -34,21 +38,52 @@ Place PlaceOf(const Dataset& dataset, const FieldRead& read) {
   return {*index, extent.offset};
 }
 
-// Reads the first fields that one call can get, at least one, and returns how many they are. Only
-// those whose status becomes true are as they were packed.
-size_t ReadNeighbours(const Dataset& dataset, std::span<const FieldRead> fields,
-                      std::span<bool> verified) {
+// Copies fields of a mapped shard. Only those whose status becomes true are as they were packed.
+void CopyMapped(const Dataset& dataset, const WarmShards& warm, const MappedShard& shard,
+                std::span<const FieldRead> fields, std::span<bool> verified) {
+  const auto start = std::chrono::steady_clock::now();
+  Place next = PlaceOf(dataset, fields[0]);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const FieldRead& field = fields[i];
+    const Place place = next;
+    if (i + 1 < fields.size()) {
+      next = PlaceOf(dataset, fields[i + 1]);
+      shard.Prefetch(next.offset, fields[i + 1].into.size());
+    }
+    if (place.index == nullptr) continue;
+    verified[i] = shard.Copy(place.offset, field.into) &&
+                  Xxh3_64(field.into) == place.index->hash(field.at.record, field.field);
+    if (!verified[i]) shard.Forget(place.offset, field.into.size());
+    bytes += field.into.size();
+  }
+  if (!WarmShards::IsSlow(bytes, NsSince(start))) return;
+  const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(fields[0].at.shard);
+  if (file.ok()) warm.LookAgain(fields[0].at.shard, **file);
+}
+
+// Reads the first fields that one call can get, at least one, and returns how many they are; all
+// are of one shard. Only those whose status becomes true are as they were packed.
+size_t ReadNeighbours(const Dataset& dataset, const WarmShards* warm,
+                      std::span<const FieldRead> fields, std::span<bool> verified) {
   const Place first = PlaceOf(dataset, fields[0]);
   if (first.index == nullptr) return 1;
   ScatteredRead read(kMaxGapBytes);
   size_t count = 0;
   for (Place place = first; place.index != nullptr && read.Add(place.offset, fields[count].into);) {
-    if (++count == fields.size() || fields[count].at.shard != fields[0].at.shard) break;
+    if (++count == fields.size()) break;
     place = PlaceOf(dataset, fields[count]);
   }
-  if (count == 1) return 1;
-  const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(fields[0].at.shard);
-  if (!file.ok() || !(*file)->ReadExactlyAt(read.offset(), read.parts()).ok()) return count;
+  if (count == 1 && warm == nullptr) return 1;
+  const uint32_t shard = fields[0].at.shard;
+  const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(shard);
+  if (!file.ok()) return count;
+  bool done = false;
+  if (warm != nullptr) {
+    done = (*file)->ReadCachedAt(read.offset(), read.parts());
+    warm->RecordRead(shard, **file, done);
+  }
+  if (!done && !(*file)->ReadExactlyAt(read.offset(), read.parts()).ok()) return count;
   for (size_t i = 0; i < count; ++i)
     verified[i] =
         Xxh3_64(fields[i].into) == first.index->hash(fields[i].at.record, fields[i].field);
@@ -57,12 +92,24 @@ size_t ReadNeighbours(const Dataset& dataset, std::span<const FieldRead> fields,
 
 }  // namespace
 
-std::vector<absl::Status> Dataset::ReadFields(std::span<const FieldRead> fields) const {
+std::vector<absl::Status> Dataset::ReadFields(std::span<const FieldRead> fields,
+                                              bool map_warm_shards) const {
   std::vector<absl::Status> statuses(fields.size());
   const auto verified = std::make_unique<bool[]>(fields.size());
-  for (size_t begin = 0; begin < fields.size();) {
-    const std::span<const FieldRead> rest = fields.subspan(begin);
-    begin += ReadNeighbours(*this, rest, {verified.get() + begin, rest.size()});
+  const WarmShards* const warm = map_warm_shards ? &Warm() : nullptr;
+  for (size_t begin = 0, end = 0; begin < fields.size();) {
+    const uint32_t shard = fields[begin].at.shard;
+    while (end < fields.size() && fields[end].at.shard == shard) ++end;
+    const std::shared_ptr<const MappedShard> mapped =
+        warm == nullptr || shard >= shards().size() ? nullptr : warm->Get(shard);
+    const std::span<const FieldRead> rest = fields.subspan(begin, end - begin);
+    const std::span<bool> of_rest(verified.get() + begin, rest.size());
+    if (mapped != nullptr) {
+      CopyMapped(*this, *warm, *mapped, rest, of_rest);
+      begin = end;
+    } else {
+      begin += ReadNeighbours(*this, warm, rest, of_rest);
+    }
   }
   for (size_t i = 0; i < fields.size(); ++i) {
     const FieldRead& field = fields[i];

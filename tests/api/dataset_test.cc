@@ -1,4 +1,6 @@
 // Datasets and orders of the C interface give what those of the C++ libraries give.
+#include <signal.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -352,6 +354,33 @@ TEST_F(ApiDatasetTest, OrdersAreThoseOfTheCxxLibrary) {
   shuffle.tail = SHARDPACK_TAIL_DROP;
   EXPECT_EQ(shardpack_order_make(3, &shuffle, &made, Error()), SHARDPACK_INVALID);
   EXPECT_THAT(Why(), HasSubstr("shorter"));
+}
+
+TEST_F(ApiDatasetTest, MappingsAreAnOptionOfReads) {
+  Make();
+  const DatasetHandle dataset = Open();
+  const std::vector<uint64_t> ids = {3, 29, 17, 3};
+  const auto read = [&](uint32_t map) {
+    EXPECT_EQ(shardpack_dataset_map_shards(dataset.get(), map, Error()), SHARDPACK_OK);
+    for (int times = 0; times < 20; ++times) {
+      const BatchHandle batch = Read(dataset, ids);
+      ASSERT_NE(batch, nullptr) << Why();
+      for (uint32_t slot = 0; slot < ids.size(); ++slot)
+        EXPECT_EQ(Bytes(batch, slot), samples_[ids[slot]].image);
+    }
+  };
+  const auto handler = [] {
+    struct sigaction now = {};
+    ::sigaction(SIGBUS, nullptr, &now);
+    return now.sa_sigaction;
+  };
+  const auto before = handler();
+  read(0);
+  EXPECT_EQ(handler(), before);
+  read(1);
+  EXPECT_NE(handler(), before);
+  read(0);
+  EXPECT_EQ(shardpack_dataset_map_shards(nullptr, 1, Error()), SHARDPACK_INVALID);
 }
 
 }  // namespace

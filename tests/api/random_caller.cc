@@ -209,6 +209,8 @@ void RandomCaller::ReadSamples() {
   const std::vector<uint64_t> ids = RandomIds(dataset.samples.size(), 20);
   const char* const fields[] = {"image", Chance(8) ? "none" : "mask"};
   const size_t field_count = Below(3);
+  if (Chance(4))
+    Ok(shardpack_dataset_map_shards(dataset.handle, Below(2), Noting("dataset_map_shards")));
   HeldBatch made = {.samples = dataset.samples};
   const shardpack_code code =
       shardpack_dataset_read(dataset.handle, ids.data(), ids.size(), fields, field_count,

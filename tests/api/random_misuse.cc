@@ -158,9 +158,12 @@ void RandomCaller::MisuseBatch() {
 void RandomCaller::MisuseNothing() {
   shardpack_dataset* dataset = nullptr;
   shardpack_batch* batch = nullptr;
-  switch (Below(4)) {
+  switch (Below(5)) {
     case 0:
       return Refused(shardpack_loader_next(nullptr, 0, &batch, Noting("loader_next(no loader)")));
+    case 3:
+      return Refused(
+          shardpack_dataset_map_shards(nullptr, 1, Noting("dataset_map_shards(no dataset)")));
     case 1:
       return Refused(shardpack_dataset_read(nullptr, nullptr, 0, nullptr, 0, &batch,
                                             Noting("dataset_read(no dataset)")));
