@@ -450,6 +450,33 @@ typedef struct shardpack_field_decode {
 SHARDPACK_API shardpack_code shardpack_decode_check(const shardpack_decode* decode,
                                                     shardpack_error** error);
 
+/* One encoded image in memory. */
+typedef struct shardpack_image_info {
+  size_t size;
+  shardpack_image stored; /* what its headers say */
+  uint32_t width, height; /* as displayed, after the orientation: those of its decoded pixels */
+} shardpack_image_info;
+
+/* Reads the headers of an image of `bytes` bytes, and nothing behind them: INVALID if it is not an
+ * image, DATA_LOSS if they are cut or damaged, NO_MEMORY if it has more than `max_pixels` pixels
+ * (0: the limit of loaders), so that what they say is no reason to allocate more. Any thread. */
+SHARDPACK_API shardpack_code shardpack_image_info_of(const void* data, uint64_t bytes,
+                                                     uint64_t max_pixels,
+                                                     shardpack_image_info* info,
+                                                     shardpack_error** error);
+/* Decodes the image on the calling thread: uint8 [height, width, channels] without gaps, as
+ * displayed; to the last bit the pixels that a loader makes of it with SHARDPACK_RESIZE to its own
+ * size. `stored` is what is known about the image: from shardpack_image_info_of, of a batch or of a
+ * column; NULL, or format 0: the headers are read. Raw pixels (format 7) have no headers, and need
+ * it. `channels` are 1 or 3; `pixel_bytes` must be exactly those of the pixels. Pixels are written
+ * only with OK. DATA_LOSS for damaged bytes, or another image than `stored` says; INVALID for bytes
+ * that are not an image; UNSUPPORTED for a kind of image that loaders do not decode either;
+ * NO_MEMORY. Any thread. */
+SHARDPACK_API shardpack_code shardpack_image_decode(const void* data, uint64_t bytes,
+                                                    const shardpack_image* stored,
+                                                    uint32_t channels, void* pixels,
+                                                    uint64_t pixel_bytes, shardpack_error** error);
+
 /* -------------------------------------------------------------------------------- augmentation */
 
 /* A plan says what is drawn for every sample, a program what one sample gets. Both are text:

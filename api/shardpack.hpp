@@ -1091,6 +1091,46 @@ struct ResidentOptions {
   SHARDPACK_SETTER(double, share_of_memory)
 };
 
+// -------------------------------------------------------------------------------- single images
+
+// What the headers of an encoded image in memory say. `max_pixels`: NO_MEMORY for a larger one; 0:
+// the limit of loaders.
+inline Returned<shardpack_image_info> ImageInfoOf(const void* data, std::size_t size,
+                                                  std::uint64_t max_pixels = 0) {
+  shardpack_image_info info = {};
+  info.size = sizeof info;
+  return internal::Do(
+      [&](shardpack_error** error) {
+        return shardpack_image_info_of(data, size, max_pixels, &info, error);
+      },
+      [&](shardpack_code) { return info; });
+}
+
+// [height][width][channels], as displayed.
+struct Pixels {
+  std::uint32_t width = 0, height = 0, channels = 0;
+  std::vector<std::uint8_t> bytes = {};
+};
+// Decodes an image in memory. `channels`: 3, RGB, or 1, gray.
+inline Returned<Pixels> DecodeImage(const void* data, std::size_t size, std::uint32_t channels = 3,
+                                    std::uint64_t max_pixels = 0) {
+  Pixels made;
+  return internal::Do(
+      [&](shardpack_error** error) {
+        shardpack_image_info info = {};
+        info.size = sizeof info;
+        const shardpack_code code = shardpack_image_info_of(data, size, max_pixels, &info, error);
+        if (code != SHARDPACK_OK) return code;
+        // Other channels are for the library to refuse.
+        const std::size_t samples = channels == 1 || channels == 3 ? channels : 0;
+        made = {info.width, info.height, channels, {}};
+        made.bytes.resize(std::size_t{info.width} * info.height * samples);
+        return shardpack_image_decode(data, size, &info.stored, channels, made.bytes.data(),
+                                      made.bytes.size(), error);
+      },
+      [&](shardpack_code) { return std::move(made); });
+}
+
 // ------------------------------------------------------------------------------------- loaders
 
 enum class BadSamples : std::uint32_t {

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, List, Optional
 
 from ._errors import NotFoundError, OptionError
 
@@ -20,17 +20,6 @@ Source = List[Any]
 def of_path(path: bytes) -> Source:
   """Absolute, for processes that run in another folder."""
   return ["open", os.fsdecode(os.path.abspath(path))]
-
-
-class Reference(NamedTuple):
-  """A sample of a dataset that is opened when it is needed, and once in a process."""
-
-  source: str
-  identity: str
-  id: int
-
-  def dataset(self) -> Dataset:
-    return opened_once(self.source, self.identity)
 
 
 def text(source: Source) -> str:

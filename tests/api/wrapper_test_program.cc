@@ -312,6 +312,27 @@ void TestLoader(const sp::Dataset& data) {
   EXPECT(resumed.get() == nullptr);
 }
 
+void TestSingleImages(const sp::Dataset& data) {
+  const sp::Batch batch = Get(data.read({0}));
+  const sp::Span<const std::byte> file = Get(batch.bytes())[0];
+  const shardpack_image_info info = Get(sp::ImageInfoOf(file.data(), file.size()));
+  EXPECT(info.width > 0 && info.height > 0 && info.stored.format > 0);
+  for (const std::uint32_t channels : {1u, 3u}) {
+    const sp::Pixels pixels = Get(sp::DecodeImage(file.data(), file.size(), channels));
+    EXPECT(pixels.width == info.width && pixels.height == info.height);
+    EXPECT(pixels.channels == channels);
+    EXPECT(pixels.bytes.size() == std::size_t{info.width} * info.height * channels);
+  }
+  EXPECT(Get(sp::DecodeImage(file.data(), file.size())).channels == 3);
+  const auto code = [&](std::size_t size, std::uint32_t channels, std::uint64_t max_pixels) {
+    return ErrorOf([&] { return sp::DecodeImage(file.data(), size, channels, max_pixels); }).code();
+  };
+  EXPECT(code(file.size(), 2, 0) == sp::Code::kInvalid);
+  EXPECT(code(0, 3, 0) == sp::Code::kInvalid);
+  EXPECT(code(file.size(), 3, 1) == sp::Code::kNoMemory);
+  EXPECT(ErrorOf([] { return sp::ImageInfoOf(nullptr, 5); }).code() == sp::Code::kInvalid);
+}
+
 // Of a dataset whose only field is the image.
 void TestMasks(const sp::Dataset& data) {
   const sp::Order order = Get(sp::Order::Make(data.samples(), sp::OrderOptions()));
@@ -429,6 +450,7 @@ int main(int argc, char** argv) {
   TestDataset(data);
   TestLoader(data);
   TestMasks(data);
+  TestSingleImages(data);
   TestDevice(data);
   TestJob(path);
   TestWriter(data);
