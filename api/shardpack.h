@@ -1041,12 +1041,13 @@ SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
                                                    const shardpack_writer_options* options,
                                                    shardpack_writer** writer,
                                                    shardpack_error** error);
-/* One of the fields is the encoded image. `label` is the name of a class; NULL: none; a
+/* One of the fields is the encoded image: INVALID for one that does not begin as an image does,
+ * unless an argument is "--max-skip". `label` is the name of a class; NULL: none; a
  * negative number is INVALID. Classes are numbered in the order of their names, unless all are
  * whole numbers from 0 to 999999, which they keep ("007" and "1000000" are names). EXISTS for a key
- * that was added before. Copies what it is given, hashes it, and from time to time does what
- * shardpack_writer_flush does. After an error of the system (IO, NO_MEMORY, DATA_LOSS) the writer
- * can only be released. One thread at a time. */
+ * that was added before. Errors about the sample have its key. Copies what it is given, hashes it,
+ * and from time to time does what shardpack_writer_flush does. After an error of the system (IO,
+ * NO_MEMORY, DATA_LOSS) the writer can only be released. One thread at a time. */
 SHARDPACK_API shardpack_code shardpack_writer_add(shardpack_writer* writer, const char* key,
                                                   size_t key_bytes, const char* label,
                                                   const shardpack_field* fields, size_t field_count,
