@@ -963,8 +963,8 @@ SHARDPACK_API shardpack_code shardpack_batch_release_on(shardpack_batch* batch, 
  * UNSUPPORTED if it has another version than the library. It has a process group of its own: Ctrl-C
  * in this process's terminal does not reach it, and it does not end with this process. Where the
  * process waits for all its children, as by wait(), or ignores them (SIGCHLD is SIG_IGN), the exit
- * code of a job may be lost to that: then it is that of the error or of the report of a build or
- * conversion, else -1. */
+ * code of a job may be lost to that: then it is that of the error or of the report of a build,
+ * conversion or validation, else -1. */
 typedef struct shardpack_job shardpack_job;
 
 typedef struct shardpack_job_options {
