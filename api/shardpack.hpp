@@ -31,6 +31,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <initializer_list>
@@ -155,7 +156,21 @@ class Error : public std::exception {
       sizeof(shardpack_error_info), 0, 0, {"", 0}, {"", 0}, {"", 0}, {"", 0}, {"", 0}, -1, -1, -1};
 };
 
-// A value or an error. The value of an error aborts.
+namespace internal {
+
+[[noreturn]] inline void EndOfResult(const Error* error) {
+  if (error == nullptr) {
+    std::fputs("shardpack: the error was taken of a Result that is none\n", stderr);
+  } else {
+    std::fprintf(stderr, "shardpack: the value was taken of a Result that is an error: %s\n",
+                 error->what());
+  }
+  std::abort();
+}
+
+}  // namespace internal
+
+// A value or an error. Taking the one that it is not prints that, and aborts.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -173,8 +188,8 @@ class [[nodiscard]] Result {
 
  private:
   template <typename P>
-  static P* Get(P* pointer) {
-    if (pointer == nullptr) std::abort();
+  P* Get(P* pointer) const {
+    if (pointer == nullptr) internal::EndOfResult(std::get_if<0>(&state_));
     return pointer;
   }
 
@@ -190,7 +205,7 @@ class [[nodiscard]] Result<void> {
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
   const Error& error() const {
-    if (ok()) std::abort();
+    if (ok()) internal::EndOfResult(nullptr);
     return *error_;
   }
 

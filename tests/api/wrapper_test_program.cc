@@ -1,4 +1,9 @@
 // Uses every class of the wrapper. Exits with the line of the first expectation that fails.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -312,6 +317,43 @@ void TestLoader(const sp::Dataset& data) {
   EXPECT(resumed.get() == nullptr);
 }
 
+// What is printed before the end.
+template <typename Call>
+std::string LastWords(Call call) {
+  int ends[2];
+  EXPECT(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  EXPECT(child >= 0);
+  if (child == 0) {
+    const rlimit no_core = {0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    ::dup2(ends[1], STDERR_FILENO);
+    call();
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string words;
+  char piece[256];
+  for (ssize_t got; (got = ::read(ends[0], piece, sizeof piece)) > 0;)
+    words.append(piece, static_cast<std::size_t>(got));
+  ::close(ends[0]);
+  int status = 0;
+  EXPECT(::waitpid(child, &status, 0) == child);
+  EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+  return words;
+}
+
+void TestResultsThatAreNot() {
+  const sp::Result<int> refused = sp::Error(sp::Code::kInvalid, "not today");
+  const std::string value = "shardpack: the value was taken of a Result that is an error: ";
+  EXPECT(LastWords([&] { std::printf("%d", *refused); }) == value + "not today\n");
+  const sp::Result<std::string> also = sp::Error(sp::Code::kInvalid, "nor then");
+  EXPECT(LastWords([&] { std::printf("%zu", also->size()); }) == value + "nor then\n");
+  const std::string error = "shardpack: the error was taken of a Result that is none\n";
+  EXPECT(LastWords([] { std::puts(sp::Result<int>(3).error().what()); }) == error);
+  EXPECT(LastWords([] { std::puts(sp::Result<void>().error().what()); }) == error);
+}
+
 void TestSingleImages(const sp::Dataset& data) {
   const sp::Batch batch = Get(data.read({0}));
   const sp::Span<const std::byte> file = Get(batch.bytes())[0];
@@ -452,6 +494,7 @@ int main(int argc, char** argv) {
   TestLoader(data);
   TestMasks(data);
   TestSingleImages(data);
+  TestResultsThatAreNot();
   TestDevice(data);
   TestJob(path);
   TestWriter(data);
