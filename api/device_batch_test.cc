@@ -75,6 +75,7 @@ TEST_F(DeviceTest, EncodedImagesComeAsBytesOrAreDecodedThere) {
   EXPECT_EQ(CopyOf(batch).pixels.size(), kPixelBytes);
   shardpack_crop crops[kBatch];
   EXPECT_EQ(shardpack_batch_crops(batch, crops, kBatch, said_.into()), SHARDPACK_UNSUPPORTED);
+  EXPECT_THAT(said_.text(), ::testing::HasSubstr("also where the device is the CPU"));
   shardpack_batch_release(batch);
   shardpack_loader_release(loader);
 }

@@ -36,6 +36,8 @@ TEST(DeviceNames, AreOpenedOrRefusedWithAReason) {
   shardpack_device_release(device);
   EXPECT_EQ(shardpack_device_open("gpu", &device, said.into()), SHARDPACK_INVALID);
   EXPECT_EQ(device, nullptr);
+  EXPECT_EQ(shardpack_device_open("\x1b[2J", &device, said.into()), SHARDPACK_INVALID);
+  EXPECT_THAT(said.text(), HasSubstr("not \"\\x1b[2J\""));
   EXPECT_EQ(shardpack_device_open(nullptr, &device, said.into()), SHARDPACK_INVALID);
   EXPECT_EQ(shardpack_device_info_of(nullptr, &info, said.into()), SHARDPACK_INVALID);
 

@@ -101,8 +101,12 @@ absl::StatusOr<Taken> HostLoader::Next(int64_t wait_ms) {
 }
 
 absl::Status HostLoader::Seek(uint64_t epoch, uint64_t step) {
+  // Here, where no cursor was given that a message could speak of.
+  if (step > plan_.order.steps()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step ", step, " is beyond the ", plan_.order.steps(), " steps of an epoch"));
+  }
   const Cursor cursor = MakeCursor(plan_.dataset.identity(), plan_.order, epoch, step);
-  RETURN_IF_ERROR(CheckCursor(cursor, plan_.dataset.identity(), plan_.order));
   const Borrowed before(*this, /*for_next=*/true);
   RETURN_IF_ERROR(before.status());
   {

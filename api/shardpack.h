@@ -456,6 +456,33 @@ typedef struct shardpack_field_decode {
 SHARDPACK_API shardpack_code shardpack_decode_check(const shardpack_decode* decode,
                                                     shardpack_error** error);
 
+/* One encoded image in memory. */
+typedef struct shardpack_image_info {
+  size_t size;
+  shardpack_image stored; /* what its headers say */
+  uint32_t width, height; /* as displayed, after the orientation: those of its decoded pixels */
+} shardpack_image_info;
+
+/* Reads the headers of an image of `bytes` bytes, and nothing behind them: INVALID if it is not an
+ * image, DATA_LOSS if they are cut or damaged, NO_MEMORY if it has more than `max_pixels` pixels
+ * (0: the limit of loaders), so that what they say is no reason to allocate more. Any thread. */
+SHARDPACK_API shardpack_code shardpack_image_info_of(const void* data, uint64_t bytes,
+                                                     uint64_t max_pixels,
+                                                     shardpack_image_info* info,
+                                                     shardpack_error** error);
+/* Decodes the image on the calling thread: uint8 [height, width, channels] without gaps, as
+ * displayed; to the last bit the pixels that a loader makes of it with SHARDPACK_RESIZE to its own
+ * size. `stored` is what is known about the image: from shardpack_image_info_of, of a batch or of a
+ * column; NULL, or format 0: the headers are read. Raw pixels (format 7) have no headers, and need
+ * it. `channels` are 1 or 3; `pixel_bytes` must be exactly those of the pixels. Pixels are written
+ * only with OK. DATA_LOSS for damaged bytes, or another image than `stored` says; INVALID for bytes
+ * that are not an image; UNSUPPORTED for a kind of image that loaders do not decode either;
+ * NO_MEMORY. Any thread. */
+SHARDPACK_API shardpack_code shardpack_image_decode(const void* data, uint64_t bytes,
+                                                    const shardpack_image* stored,
+                                                    uint32_t channels, void* pixels,
+                                                    uint64_t pixel_bytes, shardpack_error** error);
+
 /* -------------------------------------------------------------------------------- augmentation */
 
 /* A plan says what is drawn for every sample, a program what one sample gets. Both are text:
@@ -942,8 +969,8 @@ SHARDPACK_API shardpack_code shardpack_batch_release_on(shardpack_batch* batch, 
  * UNSUPPORTED if it has another version than the library. It has a process group of its own: Ctrl-C
  * in this process's terminal does not reach it, and it does not end with this process. Where the
  * process waits for all its children, as by wait(), or ignores them (SIGCHLD is SIG_IGN), the exit
- * code of a job may be lost to that: then it is that of the error or of the report of a build or
- * conversion, else -1. */
+ * code of a job may be lost to that: then it is that of the error or of the report of a build,
+ * conversion or validation, else -1. */
 typedef struct shardpack_job shardpack_job;
 
 typedef struct shardpack_job_options {
@@ -1020,12 +1047,13 @@ SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
                                                    const shardpack_writer_options* options,
                                                    shardpack_writer** writer,
                                                    shardpack_error** error);
-/* One of the fields is the encoded image. `label` is the name of a class; NULL: none; a
+/* One of the fields is the encoded image: INVALID for one that does not begin as an image does,
+ * unless an argument is "--max-skip". `label` is the name of a class; NULL: none; a
  * negative number is INVALID. Classes are numbered in the order of their names, unless all are
  * whole numbers from 0 to 999999, which they keep ("007" and "1000000" are names). EXISTS for a key
- * that was added before. Copies what it is given, hashes it, and from time to time does what
- * shardpack_writer_flush does. After an error of the system (IO, NO_MEMORY, DATA_LOSS) the writer
- * can only be released. One thread at a time. */
+ * that was added before. Errors about the sample have its key. Copies what it is given, hashes it,
+ * and from time to time does what shardpack_writer_flush does. After an error of the system (IO,
+ * NO_MEMORY, DATA_LOSS) the writer can only be released. One thread at a time. */
 SHARDPACK_API shardpack_code shardpack_writer_add(shardpack_writer* writer, const char* key,
                                                   size_t key_bytes, const char* label,
                                                   const shardpack_field* fields, size_t field_count,

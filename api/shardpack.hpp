@@ -31,6 +31,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <initializer_list>
@@ -155,7 +156,21 @@ class Error : public std::exception {
       sizeof(shardpack_error_info), 0, 0, {"", 0}, {"", 0}, {"", 0}, {"", 0}, {"", 0}, -1, -1, -1};
 };
 
-// A value or an error. The value of an error aborts.
+namespace internal {
+
+[[noreturn]] inline void EndOfResult(const Error* error) {
+  if (error == nullptr) {
+    std::fputs("shardpack: the error was taken of a Result that is none\n", stderr);
+  } else {
+    std::fprintf(stderr, "shardpack: the value was taken of a Result that is an error: %s\n",
+                 error->what());
+  }
+  std::abort();
+}
+
+}  // namespace internal
+
+// A value or an error. Taking the one that it is not prints that, and aborts.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -173,8 +188,8 @@ class [[nodiscard]] Result {
 
  private:
   template <typename P>
-  static P* Get(P* pointer) {
-    if (pointer == nullptr) std::abort();
+  P* Get(P* pointer) const {
+    if (pointer == nullptr) internal::EndOfResult(std::get_if<0>(&state_));
     return pointer;
   }
 
@@ -190,7 +205,7 @@ class [[nodiscard]] Result<void> {
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
   const Error& error() const {
-    if (ok()) std::abort();
+    if (ok()) internal::EndOfResult(nullptr);
     return *error_;
   }
 
@@ -1097,6 +1112,46 @@ struct ResidentOptions {
   SHARDPACK_SETTER(std::uint32_t, buffers)
   SHARDPACK_SETTER(double, share_of_memory)
 };
+
+// -------------------------------------------------------------------------------- single images
+
+// What the headers of an encoded image in memory say. `max_pixels`: NO_MEMORY for a larger one; 0:
+// the limit of loaders.
+inline Returned<shardpack_image_info> ImageInfoOf(const void* data, std::size_t size,
+                                                  std::uint64_t max_pixels = 0) {
+  shardpack_image_info info = {};
+  info.size = sizeof info;
+  return internal::Do(
+      [&](shardpack_error** error) {
+        return shardpack_image_info_of(data, size, max_pixels, &info, error);
+      },
+      [&](shardpack_code) { return info; });
+}
+
+// [height][width][channels], as displayed.
+struct Pixels {
+  std::uint32_t width = 0, height = 0, channels = 0;
+  std::vector<std::uint8_t> bytes = {};
+};
+// Decodes an image in memory. `channels`: 3, RGB, or 1, gray.
+inline Returned<Pixels> DecodeImage(const void* data, std::size_t size, std::uint32_t channels = 3,
+                                    std::uint64_t max_pixels = 0) {
+  Pixels made;
+  return internal::Do(
+      [&](shardpack_error** error) {
+        shardpack_image_info info = {};
+        info.size = sizeof info;
+        const shardpack_code code = shardpack_image_info_of(data, size, max_pixels, &info, error);
+        if (code != SHARDPACK_OK) return code;
+        // Other channels are for the library to refuse.
+        const std::size_t samples = channels == 1 || channels == 3 ? channels : 0;
+        made = {info.width, info.height, channels, {}};
+        made.bytes.resize(std::size_t{info.width} * info.height * samples);
+        return shardpack_image_decode(data, size, &info.stored, channels, made.bytes.data(),
+                                      made.bytes.size(), error);
+      },
+      [&](shardpack_code) { return std::move(made); });
+}
 
 // ------------------------------------------------------------------------------------- loaders
 

@@ -40,6 +40,8 @@ inline constexpr size_t kFirstSize<shardpack_order_options> = 80;
 template <>
 inline constexpr size_t kFirstSize<shardpack_decode> = 128;
 template <>
+inline constexpr size_t kFirstSize<shardpack_image_info> = 32;
+template <>
 inline constexpr size_t kFirstSize<shardpack_mix> = 56;
 template <>
 inline constexpr size_t kFirstSize<shardpack_own_operation> = 48;

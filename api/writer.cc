@@ -147,9 +147,8 @@ bool ComesFirst(std::string_view a, std::string_view b) {
   return std::pair(a != kImageField, a) < std::pair(b != kImageField, b);
 }
 
-absl::Status AddSample(const OpenWriter& open, std::string_view key,
-                       std::optional<std::string_view> label, std::span<const FieldView> fields) {
-  if (open.finished) return absl::FailedPreconditionError("the writer has been finished");
+absl::Status CheckAndAdd(const OpenWriter& open, std::string_view key,
+                         std::optional<std::string_view> label, std::span<const FieldView> fields) {
   if (label && !open.classes.empty() && !open.known_classes.contains(*label)) {
     return absl::InvalidArgumentError(absl::StrCat("the label ", EscapeForTerminal(*label),
                                                    " is not among the ", open.classes.size(),
@@ -157,6 +156,17 @@ absl::Status AddSample(const OpenWriter& open, std::string_view key,
   }
   RETURN_IF_ERROR(open.rule->Check(key, label.has_value(), fields));
   return open.writer->Add(key, label, fields);
+}
+
+bool IsOfTheSample(const absl::Status& error) {
+  return absl::IsInvalidArgument(error) || absl::IsAlreadyExists(error);
+}
+
+absl::Status AddSample(const OpenWriter& open, std::string_view key,
+                       std::optional<std::string_view> label, std::span<const FieldView> fields) {
+  if (open.finished) return absl::FailedPreconditionError("the writer has been finished");
+  absl::Status added = CheckAndAdd(open, key, label, fields);
+  return IsOfTheSample(added) ? WithFacts(added, {.key = std::string(key)}) : added;
 }
 
 absl::Status Add(shardpack_writer* handle, const char* key, size_t key_bytes, const char* label,
@@ -237,8 +247,8 @@ absl::Status AddMany(shardpack_writer* handle, const shardpack_samples* given) {
         AddSample(*open, values[kKeyColumn],
                   label.empty() ? std::nullopt : std::optional<std::string_view>(label), fields);
     if (added.ok()) continue;
-    if (!absl::IsInvalidArgument(added) && !absl::IsAlreadyExists(added)) return added;
-    if (refused.ok()) refused = WithFacts(added, {.key = std::string(values[kKeyColumn])});
+    if (!IsOfTheSample(added)) return added;
+    if (refused.ok()) refused = std::move(added);
   }
   return refused;
 }
@@ -346,8 +356,9 @@ shardpack_code shardpack_writer_has(const shardpack_writer* writer, const char* 
     RETURN_IF_ERROR(NotNull(key, "key"));
     const std::string_view name(key, key_bytes);
     if (open->writer->Has(name)) return absl::OkStatus();
-    return absl::NotFoundError(
-        absl::StrCat("no sample ", EscapeForTerminal(std::string(name)), " is safe on disk"));
+    return WithFacts(absl::NotFoundError(absl::StrCat(
+                         "no sample ", EscapeForTerminal(std::string(name)), " is safe on disk")),
+                     {.key = std::string(name)});
   });
 }
 

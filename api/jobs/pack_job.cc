@@ -25,12 +25,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kProgressSchema = "shardpack.progress/1";
 constexpr std::string_view kBuildSchema = "shardpack.build/1";
+constexpr std::string_view kValidationSchema = "shardpack.validation/1";
 constexpr std::string_view kErrorSchema = "shardpack.error/1";
 constexpr int64_t kMostWaitMs = int64_t{1} << 40;  // more would be beyond the clock
 constexpr size_t kMostMessages = size_t{1} << 20;  // bytes of stderr that are kept
 constexpr size_t kMostOutput = size_t{64} << 20;   // bytes of stdout that are kept
 constexpr size_t kEndOfOutput = size_t{1} << 20;  // of more than that: an error is in the last line
-constexpr int kSomeSkipped = 3;                   // an exit code of pack
+constexpr int kSomeSkipped = 3, kDamage = 4;      // exit codes of pack
 constexpr size_t kPiece = size_t{64} << 10;       // bytes that are read at once
 constexpr int kAskForEndMs = 100;                 // where the kernel does not say it
 constexpr std::chrono::seconds kPatienceAfterKill(2);
@@ -84,10 +85,20 @@ Output OutputOf(std::string_view text) {
   return output;
 }
 
-// What pack wrote last, where somebody else has waited for the child: an error, or the report of a
-// dataset that is published.
-int ExitCodeOf(const Output& output) {
+int ExitCodeOfValidation(const Json& report, bool was_cancelled) {
+  const auto stopped = report.find("stopped");
+  if (stopped == report.end() || !stopped->is_boolean()) return -1;
+  // Else by its time limit or somebody else's signal, which nobody can tell from each other.
+  if (stopped->get<bool>()) return was_cancelled ? 128 + SIGINT : -1;
+  return CountOf(report, "errors") > 0 ? kDamage : 0;
+}
+
+// What pack wrote last, where somebody else has waited for the child: an error, the report of a
+// dataset that is published, or that of a validation.
+int ExitCodeOf(const Output& output, bool was_cancelled) {
   if (output.error.is_object()) return static_cast<int>(NumberOf(output.error, "code", -1));
+  if (HasSchema(output.report, kValidationSchema))
+    return ExitCodeOfValidation(output.report, was_cancelled);
   if (!HasSchema(output.report, kBuildSchema)) return -1;
   const auto counts = output.report.find("counts");
   if (counts == output.report.end() || !counts->is_object()) return -1;
@@ -270,7 +281,7 @@ void PackJob::Core::Run() {
   try {
     output = OutputOf(out);
     if (out_cut) output.report = nullptr;  // a part of one
-    if (code_of_child < 0) code_of_child = ExitCodeOf(output);
+    if (code_of_child < 0) code_of_child = ExitCodeOf(output, IsCancelled());
   } catch (...) {  // no memory: there is no report, and no error
   }
   try {

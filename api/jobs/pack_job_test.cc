@@ -309,7 +309,17 @@ TEST_F(PackJobTest, ACodeThatSomebodyElseHasTakenComesFromTheOutput) {
   EXPECT_EQ(Ended(*Start(report("build", 0)))["exit_code"], 0);
   EXPECT_EQ(Ended(*Start(report("build", 1) + "; exit 3"))["exit_code"], 3);
   // This one is the same whatever the exit code.
-  EXPECT_EQ(Ended(*Start(report("validation", 0)))["exit_code"], -1);
+  EXPECT_EQ(Ended(*Start(report("stats", 0)))["exit_code"], -1);
+  const auto validation = [](int errors, const std::string& stopped) {
+    return R"(echo '{"schema":"shardpack.validation/1","errors":)" + std::to_string(errors) +
+           R"(,"stopped":)" + stopped + "}'";
+  };
+  EXPECT_EQ(Ended(*Start(validation(0, "false")))["exit_code"], 0);
+  EXPECT_EQ(Ended(*Start(validation(2, "false")))["exit_code"], 4);
+  // By a time limit, perhaps, or by somebody's signal.
+  EXPECT_EQ(Ended(*Start(validation(0, "true")))["exit_code"], -1);
+  EXPECT_EQ(Ended(*Start(R"(echo '{"schema":"shardpack.validation/1","errors":0}')"))["exit_code"],
+            -1);
   ::signal(SIGCHLD, SIG_DFL);
 }
 

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "formats/core/manifest.h"
+#include "formats/io/error_facts.h"
 #include "formats/io/escape.h"
 #include "formats/io/list_folder.h"
 #include "formats/io/named_lock.h"
@@ -115,8 +116,9 @@ absl::StatusOr<std::string> OrderOfKeys(const std::vector<ShardIndex>& indexes) 
   const auto twice =
       std::ranges::adjacent_find(rows, [](const Row& a, const Row& b) { return a.key == b.key; });
   if (twice != rows.end()) {
-    return absl::AlreadyExistsError(
-        StrCat("two writers have added the key ", EscapeForTerminal(twice->key)));
+    return WithFacts(absl::AlreadyExistsError(
+                         StrCat("two writers have added the key ", EscapeForTerminal(twice->key))),
+                     {.key = std::string(twice->key)});
   }
   std::string bytes(rows.size() * sizeof(uint32_t), '\0');
   for (uint32_t place = 0; place < rows.size(); ++place) {

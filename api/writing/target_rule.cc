@@ -19,6 +19,7 @@ namespace {
 // They change keys or fields; the others the format of images.
 constexpr std::string_view kChangingNames[] = {"--key",         "--fields",  "--sidecars",
                                                "--drop-fields", "--columns", "--label-from"};
+constexpr std::string_view kSkipping[] = {"--max-skip"};
 constexpr std::string_view kChangingImages[] = {"--encode", "--resize"};
 
 bool HasAny(const std::vector<std::string>& arguments, std::span<const std::string_view> names) {
@@ -53,6 +54,7 @@ TargetRule::TargetRule(const std::vector<std::string>& arguments)
       layout_(ValueOf(arguments, "--layout")),
       image_field_(ValueOf(arguments, "--image-field")) {
   if (format_.empty()) format_ = "webdataset";
+  takes_any_image_ = HasAny(arguments, kSkipping);
   known_ = !HasAny(arguments, kChangingNames);
   if (format_ != "webdataset" || !known_) return;
   with_metadata_ = std::ranges::find(arguments, "--with-json") != arguments.end();
@@ -68,7 +70,9 @@ TargetRule::TargetRule(const std::vector<std::string>& arguments)
 
 absl::Status TargetRule::Check(std::string_view key, bool labelled,
                                std::span<const FieldView> fields) const {
-  if (!known_ || fields.empty() || fields[0].name != kImageField) return absl::OkStatus();
+  if (fields.empty() || fields[0].name != kImageField) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckImage(key, fields[0].bytes));
+  if (!known_) return absl::OkStatus();
   if (format_ == "webdataset") return CheckWebdataset(key, labelled, fields);
   if (format_ == "hdf5" && layout_ != kDecodedLayout) return CheckHdf5(key, fields);
   if ((format_ == "npy" || format_ == "hdf5" || format_ == "lmdb") && fields.size() > 1) {
@@ -78,6 +82,14 @@ absl::Status TargetRule::Check(std::string_view key, bool labelled,
   }
   if (format_ == "lmdb" && layout_ == kRawLayout) return CheckKeyBytes(key, kMaxLmdbKeyBytes);
   return absl::OkStatus();
+}
+
+absl::Status TargetRule::CheckImage(std::string_view key, Bytes image) const {
+  if (takes_any_image_ || SniffImageFormat(image) != ImageFormat::kUnknown) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the image of the sample ", EscapeForTerminal(key),
+                   " is none of JPEG, PNG, WebP, GIF, BMP and TIFF; with --max-skip among the "
+                   "arguments the finish leaves such samples out"));
 }
 
 absl::Status TargetRule::CheckKeyBytes(std::string_view key, size_t most) const {

@@ -4,7 +4,9 @@
 //   absl::Status fits = rule.Check("a/1", /*labelled=*/true, fields);
 //
 // It asks the writer of WebDataset, the default, and has the limits of the other formats. What
-// --key, --fields and the like make of keys and fields is known at the finish alone.
+// --key, --fields and the like make of keys and fields is known at the finish alone, and so is
+// whether an image is whole: here it only begins as one, unless --max-skip lets the finish leave
+// out what is none.
 //
 // Lifetime: holds copies.
 // Thread-safety: any thread.
@@ -19,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "formats/core/sample.h"
+#include "formats/io/bytes.h"
 
 namespace shardpack {
 
@@ -32,9 +35,10 @@ class TargetRule {
   absl::Status CheckWebdataset(std::string_view key, bool labelled,
                                std::span<const FieldView> fields) const;
   absl::Status CheckHdf5(std::string_view key, std::span<const FieldView> fields) const;
+  absl::Status CheckImage(std::string_view key, Bytes image) const;
   absl::Status CheckKeyBytes(std::string_view key, size_t most) const;
 
-  bool known_ = true;
+  bool known_ = true, takes_any_image_ = false;
   std::string format_, layout_, image_field_;
   bool with_metadata_ = false;
 };

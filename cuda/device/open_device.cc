@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cuda/device/cuda_device.h"
 #include "cuda/device/host_device.h"
+#include "formats/io/file.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -23,7 +24,8 @@ absl::StatusOr<Device*> OpenGpuOfThisRank() {
   const char* const rank = std::getenv("LOCAL_RANK");
   const std::optional<int> number = NumberOf(rank == nullptr ? "0" : rank);
   if (!number) {
-    return absl::InvalidArgumentError(absl::StrCat("LOCAL_RANK is not a number: ", rank));
+    return absl::InvalidArgumentError(
+        absl::StrCat("LOCAL_RANK is not a number: ", EscapeForTerminal(rank)));
   }
   return OpenCudaDevice(*number);
 }
@@ -51,7 +53,7 @@ absl::StatusOr<OpenedDevice> OpenDevice(std::string_view wanted) {
   if (!number) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a device is a GPU's number (3, or \"cuda:3\"), \"cuda\", \"cpu\" or \"auto\", not \"",
-        std::string(wanted), "\""));
+        EscapeForTerminal(wanted), "\""));
   }
   ASSIGN_OR_RETURN(Device* const cuda, OpenCudaDevice(*number));
   return OpenedDevice{cuda, ""};

@@ -48,6 +48,9 @@ namespace {
 
 using decode_internal::CodecRequest;
 
+// Whatever the limit is: so many bytes can be counted, of all samples of a pixel.
+constexpr uint64_t kMostPixels = uint64_t{1} << 56;
+
 // In place: no pixel moves to the right.
 void ToGray(uint8_t* pixels, size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -213,8 +216,9 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   CodecRequest request;
   request.width = known->width;
   request.height = known->height;
-  if (uint64_t{request.width} * request.height > options.max_pixels) {
-    return decode_internal::TooManyPixels(request.width, request.height, options.max_pixels);
+  request.max_pixels = std::min(options.max_pixels, kMostPixels);
+  if (uint64_t{request.width} * request.height > request.max_pixels) {
+    return decode_internal::TooManyPixels(request.width, request.height, request.max_pixels);
   }
   const Orientation turn = options.orient ? OrientationOf(known->orientation) : Orientation();
   PixelRegion region = options.region;
@@ -252,7 +256,6 @@ absl::StatusOr<DecodedImage> ImageDecoder::Decode(std::span<const std::byte> fil
   }
   request.fast = options.fast;
   request.max_scans = options.max_scans;
-  request.max_pixels = options.max_pixels;
   request.warnings = options.warnings;
   if (request.warnings != nullptr) *request.warnings = {};
   DecodedImage image;

@@ -152,6 +152,14 @@ TEST(Decode, PixelsAreLimited) {
   }
 }
 
+// Of this many the bytes cannot be counted: 2^31 * 2^31 * 4 is 0.
+TEST(Decode, NoLimitIsStillOne) {
+  ImageDecoder decoder;
+  const auto image = decoder.Decode({}, RawImageInfo(1u << 31, 1u << 31, 4),
+                                    {.region = {1u << 30, 1u << 30, 1, 1}, .max_pixels = ~0ull});
+  EXPECT_EQ(image.status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(Decode, OtherSizeThanTheInfoIsDamage) {
   for (const TestImage& image : LoadTestImages()) {
     if (IsRefused(image.name)) continue;

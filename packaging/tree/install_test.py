@@ -44,8 +44,8 @@ class InstallTest(unittest.TestCase):
     tree.write(out, tree.entries(given, version))
     return out
 
-  def install(self, *words, tree_file=None, prefix=None, cwd=None):
-    command = [sys.executable, os.path.abspath("packaging/tree/install.py"), "--tree", tree_file or self.make_tree(), "--prefix", prefix or self.prefix,
+  def install(self, *words, tree_file=None, prefix=None, cwd=None, before=()):
+    command = [*before, sys.executable, os.path.abspath("packaging/tree/install.py"), "--tree", tree_file or self.make_tree(), "--prefix", prefix or self.prefix,
                *words]
     return subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
@@ -185,6 +185,20 @@ class InstallTest(unittest.TestCase):
     done = self.install()
     self.assertEqual(1, done.returncode)
     self.assertRegex(done.stdout, "^install: .*/lib/.*[a-z]: Permission denied; give another --prefix, or run this as root; nothing was installed\n$")
+    self.assertEqual({}, files_of(self.prefix))
+
+  @unittest.skipUnless(ROOT, "only root may mount")
+  def test_a_read_only_file_system(self):
+    """Which refuses root too, and with another error than a mode does."""
+    (self.prefix / "lib").mkdir(parents=True)
+    mounted = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"', self.prefix]
+    tried = subprocess.run([*mounted, "true"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if tried.returncode != 0:
+      print(f"install_test: NOT TESTED: a read-only file system cannot be mounted here: {tried.stdout}", file=sys.stderr)
+      self.skipTest("no mounts here")
+    done = self.install(before=mounted)
+    self.assertEqual(1, done.returncode)
+    self.assertRegex(done.stdout, "^install: .*: Read-only file system; give another --prefix; nothing was installed\n$")
     self.assertEqual({}, files_of(self.prefix))
 
 

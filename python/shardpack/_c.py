@@ -238,6 +238,15 @@ class field_decode(Structure):
   ]
 
 
+class image_info(Structure):
+  _fields_ = [
+      ("size", c_size_t),
+      ("stored", image),
+      ("width", c_uint32),
+      ("height", c_uint32),
+  ]
+
+
 class mix(Structure):
   _fields_ = [
       ("size", c_size_t),
@@ -537,6 +546,8 @@ FUNCTIONS = {
     "order_ids": (c_int32, [c_void_p, c_uint64, c_uint64, c_uint32, c_void_p, c_size_t, POINTER(c_void_p)]),
     "order_explain": (c_char_p, [c_void_p]),
     "decode_check": (c_int32, [POINTER(decode), POINTER(c_void_p)]),
+    "image_info_of": (c_int32, [c_void_p, c_uint64, c_uint64, POINTER(image_info), POINTER(c_void_p)]),
+    "image_decode": (c_int32, [c_void_p, c_uint64, POINTER(image), c_uint32, c_void_p, c_uint64, POINTER(c_void_p)]),
     "augment_check": (c_int32, [c_char_p, POINTER(c_char_p), c_void_p, POINTER(c_void_p)]),
     "augment_draw": (c_int32, [c_char_p, c_uint64, c_uint64, c_uint64, c_uint32, c_uint32, c_uint32, POINTER(c_char_p), POINTER(c_void_p)]),
     "program_apply": (c_int32, [c_char_p, c_void_p, c_uint32, c_uint32, c_uint32, c_uint64, POINTER(c_void_p)]),

@@ -14,7 +14,6 @@ from ._memory import ids_of, import_numpy
 from ._options import c_path, c_text, flag, names, of_type
 from ._sample import Facts, Sample
 from ._samples import Content, Samples
-from ._source import Reference
 from ._table import Table
 from ._text import decoded, encoded
 
@@ -221,19 +220,14 @@ class Dataset:
   def _facts_of(self, number: int, label: int) -> Facts:
     shard, record = self._place(number)
     columns, classes = self._columns, self._class_names
-    image = columns.image(shard, record)
     return Facts(columns.text(shard, record, _columns.KEY), columns.text(shard, record, _columns.PATH), columns.shards[shard].split,
-                 classes[label] if 0 <= label < len(classes) else None, image.width, image.height)
+                 classes[label] if 0 <= label < len(classes) else None, bytes(columns.image(shard, record)), columns.shards[shard].name, record)
 
   def _key_of(self, number: int) -> str:
     return self._columns.text(*self._place(number), _columns.KEY)
 
   def _image_of(self, number: int) -> Any:
     return self._columns.image(*self._place(number))
-
-  def _reference_to(self, number: int) -> Reference:
-    base = self._base
-    return Reference(_source.text(base._source), base.identity, number if self._ids is None else int(self._ids[number]))
 
   # ---- columns
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, NamedTuple, Optional
 
-from ._errors import UnsupportedError
+from . import _c
+from ._errors import DataLossError, Error, OptionError, made_error
+from ._library import call, library
+from ._memory import import_numpy
 
 if TYPE_CHECKING:
   import numpy
   import numpy.typing
   from ._dataset import Dataset
-  from ._source import Reference
 
-_TURNED = range(5, 9)  # EXIF orientations that exchange width and height
+_RAW = 7  # the format of pixels without headers
 _NAMES = ("key", "source_path", "label", "width", "height", "fields")
 
 
@@ -24,8 +27,9 @@ class Facts(NamedTuple):
   path: str
   split: Optional[str]
   class_name: Optional[str]
-  width: int
-  height: int
+  stored: bytes  # a shardpack_image
+  shard: str
+  record: int
 
 
 class Sample(Mapping[str, Any]):
@@ -41,7 +45,7 @@ class Sample(Mapping[str, Any]):
   True
   """
 
-  __slots__ = ("id", "label", "fields", "_dataset", "_reference", "_facts")
+  __slots__ = ("id", "label", "fields", "_dataset", "_facts")
 
   id: int
   """Its number in the dataset."""
@@ -51,13 +55,12 @@ class Sample(Mapping[str, Any]):
   """The bytes of each field that it has; "image" is the encoded image."""
 
   def __init__(self, dataset: Optional[Dataset], id: int, label: int, fields: Dict[str, bytes],  # pylint: disable=redefined-builtin
-               facts: Optional[Facts], reference: Optional[Reference]) -> None:
-    self._dataset, self.id, self.label, self.fields, self._facts, self._reference = dataset, id, label, fields, facts, reference
+               facts: Optional[Facts]) -> None:
+    self._dataset, self.id, self.label, self.fields, self._facts = dataset, id, label, fields, facts
 
   def __reduce__(self) -> Any:
     # Not with the dataset: that would be opened where the sample arrives.
-    reference = self._reference if self._dataset is None else self._dataset._reference_to(self.id)  # pylint: disable=protected-access
-    return Sample, (None, self.id, self.label, self.fields, self._known, reference)
+    return Sample, (None, self.id, self.label, self.fields, self._known)
 
   @property
   def _known(self) -> Facts:
@@ -65,6 +68,13 @@ class Sample(Mapping[str, Any]):
       assert self._dataset is not None
       self._facts = self._dataset._facts_of(self.id, self.label)  # pylint: disable=protected-access
     return self._facts
+
+  @property
+  def _stored(self) -> Any:
+    """What the index says about the image, a shardpack_image."""
+    if self._facts is None and self._dataset is not None:  # the others take longer to find
+      return self._dataset._image_of(self.id)  # pylint: disable=protected-access
+    return _c.image.from_buffer_copy(self._known.stored)
 
   @property
   def image(self) -> bytes:
@@ -94,12 +104,12 @@ class Sample(Mapping[str, Any]):
   @property
   def width(self) -> int:
     """In pixels as stored, before an EXIF orientation is applied; 0 if it is not known."""
-    return self._known.width
+    return self._stored.width  # type: ignore[no-any-return]
 
   @property
   def height(self) -> int:
     """As width."""
-    return self._known.height
+    return self._stored.height  # type: ignore[no-any-return]
 
   def text(self, field: str = "txt") -> str:
     """A field as text. KeyError if the sample lacks it, UnicodeDecodeError if it is not UTF-8.
@@ -121,29 +131,42 @@ class Sample(Mapping[str, Any]):
   def decode(self, channels: int = 3) -> numpy.typing.NDArray[numpy.uint8]:
     """The image's pixels, uint8 [height, width, channels], as a Loader decodes them: turned upright by its EXIF orientation.
 
-    channels: 3, RGB, or 1, gray. UnsupportedError if the size of the image is not known. The library reads the image from the dataset again, with a loader of its own, which takes a
-    millisecond or two: for single images. For many, use shardpack.load.
+    channels: 3, RGB, or 1, gray. Decodes the bytes that the sample holds, in this thread, so a pickled sample needs no dataset.
+    For many images, use shardpack.load, which decodes with all cores.
+
+    KeyError if the sample has no image; DataLossError, which names the sample, if its bytes are damaged or no image, UnsupportedError for a
+    kind of image that a Loader does not decode either, NoMemoryError for more than 64 million pixels.
 
     >>> sample = shardpack.Dataset("shards")[0]
     >>> sample.decode(channels=1).shape == (sample.height, sample.width, 1)
     True
     """
-    dataset, number = self._opened()
-    facts = dataset._image_of(number)  # pylint: disable=protected-access
-    width, height = facts.width, facts.height
-    if facts.orientation in _TURNED:
-      width, height = height, width
-    if not width or not height:
-      raise UnsupportedError("the size of the image is not known: a shard of another program was opened without an index; `pack index` makes a "
-                             "dataset of it that has one")
-    return _decoded(dataset, number, width, height, channels).pixels[0].copy()  # type: ignore[no-any-return]
+    if channels not in (1, 3):
+      raise OptionError(f"channels must be 3 or 1, not {channels!r}")
+    data, numpy = bytes(self.image), import_numpy()
+    stored = self._stored
+    width, height = stored.width, stored.height
+    try:
+      if stored.format != _RAW:
+        info = _c.image_info(ctypes.sizeof(_c.image_info))
+        call(library.image_info_of, data, len(data), 0, info)
+        stored, width, height = info.stored, info.width, info.height
+      elif width * height * stored.channels != len(data):
+        raise DataLossError("the image has another size than its width, height and channels")
+      pixels = numpy.empty((height, width, channels), numpy.uint8)
+      call(library.image_decode, data, len(data), stored, channels, pixels.ctypes.data, pixels.nbytes)
+      return pixels  # type: ignore[no-any-return]
+    except Error as error:
+      raise self._named(error) from None
 
-  def _opened(self) -> Any:
-    """The dataset, which a pickled sample has to open first, and the sample's number there."""
-    if self._dataset is not None:
-      return self._dataset, self.id
-    assert self._reference is not None
-    return self._reference.dataset(), self._reference.id
+  def _named(self, error: Error) -> Error:
+    """An error about the image, as a Loader's."""
+    facts = self._known
+    kind = DataLossError if isinstance(error, OptionError) else type(error)  # the argument is not the caller's
+    where = {"shard": facts.shard, "record": facts.record, "key": facts.key, "id": self.id, "field": "image"}
+    key = f" key {facts.key!r}" if facts.key else ""
+    return made_error(kind, f"{facts.shard} record {facts.record}{key}: {error}",
+                      {"code": "DATA_LOSS" if kind is DataLossError else error.code, **where})
 
   def __getitem__(self, name: str) -> Any:
     if name in _NAMES:
@@ -163,13 +186,3 @@ class Sample(Mapping[str, Any]):
     named = "" if self.class_name is None else f", {self.class_name}"
     fields = ", ".join(f"{name}: {len(data)} bytes" for name, data in self.fields.items())
     return f"<Sample {self.id} {self.key!r}{named}, {self.width}x{self.height}, {fields}>"
-
-
-def _decoded(dataset: Dataset, number: int, width: int, height: int, channels: int) -> Any:
-  """A batch of that image alone."""
-  from ._decode import Decode  # pylint: disable=import-outside-toplevel
-  from ._loader import Loader  # pylint: disable=import-outside-toplevel
-  from ._order import Order  # pylint: disable=import-outside-toplevel
-  order = Order(len(dataset), 1, subset=[number], mode="sequential")
-  decode = Decode(width, height, crop="resize", channels=channels)
-  return next(Loader(dataset, order, decode=decode, epochs=1, threads=1, io_threads=0, prefetch_batches=1, map_shards=False))

@@ -75,7 +75,7 @@ class Samples(Sequence[Sample]):
     if self._made is None:
       assert self._content is not None
       labels, fields = self._content.lists()
-      made = [Sample(self._dataset, number, label, {}, None, None) for number, label in zip(self._ids, labels)]
+      made = [Sample(self._dataset, number, label, {}, None) for number, label in zip(self._ids, labels)]
       for name, values in fields.items():
         for sample, value in zip(made, values):
           if value is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, List, Optional
 
 from ._errors import NotFoundError, OptionError
 
@@ -27,17 +27,6 @@ def maps_shards(source: Source) -> bool:
   if source[0] == "join":
     return all(map(maps_shards, source[1]))
   return bool(source[2]) if source[0] == "open" else maps_shards(source[1])
-
-
-class Reference(NamedTuple):
-  """A sample of a dataset that is opened when it is needed, and once in a process."""
-
-  source: str
-  identity: str
-  id: int
-
-  def dataset(self) -> Dataset:
-    return opened_once(self.source, self.identity)
 
 
 def text(source: Source) -> str:

@@ -1,6 +1,7 @@
 // Jobs with the real `pack`, through the wrapper.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -252,6 +253,17 @@ TEST_F(JobTest, PathsAreBytesAndRelativeToTheFolderOfTheJob) {
   EXPECT_TRUE(Json::accept(job.result_json()));
   EXPECT_EQ(Dataset(At("out " + name)).samples(), 59u);
   EXPECT_EQ(Job({"validate", At("out " + name)}).wait(), 0);
+}
+
+// The system waits for all children, so nobody learns how they ended but from their reports.
+TEST_F(JobTest, AValidationOfAProcessThatIgnoresItsChildren) {
+  ASSERT_EQ(Job({"build", images_, "-o", At("out")}).wait(), 0);
+  ::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(Job({"validate", At("out")}).wait(), 0);
+  fs::resize_file(At("out") + "/train-000000.tar", 5000);
+  EXPECT_EQ(Job({"validate", At("out")}).wait(), 4);
+  EXPECT_EQ(Job({"validate", At("nothing")}).wait(), 2);
+  ::signal(SIGCHLD, SIG_DFL);
 }
 
 TEST_F(JobTest, NullsAreRefused) {

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cuda/loading/dlpack_export.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -141,6 +142,8 @@ TEST_F(ApiLoaderTest, ResumesByCursorAndSeeks) {
     }
   }
   EXPECT_EQ(shardpack_loader_seek(whole.get(), 0, ids.size() + 1, Error()), SHARDPACK_INVALID);
+  EXPECT_EQ(Why(), absl::StrCat("step ", ids.size() + 1, " is beyond the ", ids.size(),
+                                " steps of an epoch"));
   EXPECT_THAT(Why(), HasSubstr("beyond"));
 }
 

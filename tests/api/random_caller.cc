@@ -47,7 +47,7 @@ bool RandomCaller::Ok(shardpack_code code, Codes others) {
 void RandomCaller::Call() {
   ReleaseSome();
   HeldLoader* const loader = Pick(loaders_);
-  switch (Below(18)) {
+  switch (Below(19)) {
     case 0:
       return OpenDataset();
     case 1:
@@ -79,6 +79,8 @@ void RandomCaller::Call() {
     case 15:
     case 16:
       return Misuse();
+    case 17:
+      return DecodeImage();
     default:
       return Share();
   }

@@ -118,6 +118,7 @@ class RandomCaller {
   void ToDevice(shardpack_device* device);
   void OpenResident(shardpack_device* device);
   void CheckDecode();
+  void DecodeImage();
   void Share();
   // A failure if the code is OK, or not one of those; without codes, if it is not INVALID.
   void Refused(shardpack_code code, Codes codes = {});

@@ -30,6 +30,30 @@ void RandomCaller::CheckDecode() {
   Ok(code, {SHARDPACK_INVALID});
 }
 
+// Of a sample, with some bytes of it changed, or less of it, or facts of another one.
+void RandomCaller::DecodeImage() {
+  std::string bytes = disk_.samples[Below(disk_.samples.size())].image;
+  auto info = Sized<shardpack_image_info>();
+  const shardpack_code sound =
+      shardpack_image_info_of(bytes.data(), bytes.size(), 0, &info, Noting("image_info_of"));
+  if (!Ok(sound)) return;
+  const size_t changes = Below(4);
+  for (size_t i = 0; i < changes; ++i) bytes[Below(bytes.size())] = static_cast<char>(Below(256));
+  if (Chance(4)) bytes.resize(1 + Below(bytes.size()));
+  if (Chance(8)) info.stored.format = static_cast<uint8_t>(Below(256));
+  if (Chance(8)) info.stored.channels = static_cast<uint8_t>(Below(256));
+  if (Chance(8)) info.stored.orientation = static_cast<uint8_t>(Below(256));
+  const uint32_t channels = Chance(2) ? 1 : 3;
+  const size_t wanted = size_t{info.width} * info.height * channels;
+  std::vector<uint8_t> pixels(wanted + 1, 77);
+  const size_t given = Chance(8) ? wanted - Below(2) * wanted / 2 : wanted;
+  const shardpack_code code =
+      shardpack_image_decode(bytes.data(), bytes.size(), Chance(3) ? nullptr : &info.stored,
+                             channels, pixels.data(), given, Noting("image_decode"));
+  EXPECT_EQ(pixels.back(), 77) << History();
+  Ok(code, {SHARDPACK_DATA_LOSS, SHARDPACK_INVALID, SHARDPACK_UNSUPPORTED, SHARDPACK_NO_MEMORY});
+}
+
 void RandomCaller::OpenLoader() {
   if (datasets_.empty()) return OpenDataset();
   if (orders_.empty()) return MakeOrder();

@@ -1,4 +1,9 @@
 // Uses every class of the wrapper. Exits with the line of the first expectation that fails.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -312,6 +317,64 @@ void TestLoader(const sp::Dataset& data) {
   EXPECT(resumed.get() == nullptr);
 }
 
+// What is printed before the end.
+template <typename Call>
+std::string LastWords(Call call) {
+  int ends[2];
+  EXPECT(::pipe(ends) == 0);
+  const pid_t child = ::fork();
+  EXPECT(child >= 0);
+  if (child == 0) {
+    const rlimit no_core = {0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+    ::dup2(ends[1], STDERR_FILENO);
+    call();
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string words;
+  char piece[256];
+  for (ssize_t got; (got = ::read(ends[0], piece, sizeof piece)) > 0;)
+    words.append(piece, static_cast<std::size_t>(got));
+  ::close(ends[0]);
+  int status = 0;
+  EXPECT(::waitpid(child, &status, 0) == child);
+  EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+  return words;
+}
+
+void TestResultsThatAreNot() {
+  const sp::Result<int> refused = sp::Error(sp::Code::kInvalid, "not today");
+  const std::string value = "shardpack: the value was taken of a Result that is an error: ";
+  EXPECT(LastWords([&] { std::printf("%d", *refused); }) == value + "not today\n");
+  const sp::Result<std::string> also = sp::Error(sp::Code::kInvalid, "nor then");
+  EXPECT(LastWords([&] { std::printf("%zu", also->size()); }) == value + "nor then\n");
+  const std::string error = "shardpack: the error was taken of a Result that is none\n";
+  EXPECT(LastWords([] { std::puts(sp::Result<int>(3).error().what()); }) == error);
+  EXPECT(LastWords([] { std::puts(sp::Result<void>().error().what()); }) == error);
+}
+
+void TestSingleImages(const sp::Dataset& data) {
+  const sp::Batch batch = Get(data.read({0}));
+  const sp::Span<const std::byte> file = Get(batch.bytes())[0];
+  const shardpack_image_info info = Get(sp::ImageInfoOf(file.data(), file.size()));
+  EXPECT(info.width > 0 && info.height > 0 && info.stored.format > 0);
+  for (const std::uint32_t channels : {1u, 3u}) {
+    const sp::Pixels pixels = Get(sp::DecodeImage(file.data(), file.size(), channels));
+    EXPECT(pixels.width == info.width && pixels.height == info.height);
+    EXPECT(pixels.channels == channels);
+    EXPECT(pixels.bytes.size() == std::size_t{info.width} * info.height * channels);
+  }
+  EXPECT(Get(sp::DecodeImage(file.data(), file.size())).channels == 3);
+  const auto code = [&](std::size_t size, std::uint32_t channels, std::uint64_t max_pixels) {
+    return ErrorOf([&] { return sp::DecodeImage(file.data(), size, channels, max_pixels); }).code();
+  };
+  EXPECT(code(file.size(), 2, 0) == sp::Code::kInvalid);
+  EXPECT(code(0, 3, 0) == sp::Code::kInvalid);
+  EXPECT(code(file.size(), 3, 1) == sp::Code::kNoMemory);
+  EXPECT(ErrorOf([] { return sp::ImageInfoOf(nullptr, 5); }).code() == sp::Code::kInvalid);
+}
+
 // Of a dataset whose only field is the image.
 void TestMasks(const sp::Dataset& data) {
   const sp::Order order = Get(sp::Order::Make(data.samples(), sp::OrderOptions()));
@@ -402,7 +465,8 @@ void TestWriter(const sp::Dataset& data) {
   EXPECT(ErrorOf([&] { return writer.add("c", label, "x"); }).code() == sp::Code::kInvalid);
   DO(writer.flush());
   EXPECT(writer.has("a") && !writer.has("c"));
-  EXPECT(ErrorOf([&] { return writer.add("a", std::nullopt, "x"); }).code() == sp::Code::kExists);
+  const auto again = [&] { return writer.add("a", std::nullopt, std::string_view(text, 99)); };
+  EXPECT(ErrorOf(again).code() == sp::Code::kExists);
   sp::Job job = Get(writer.finish());
   EXPECT(Get(job.wait()) == 0);
   EXPECT(Get(sp::Dataset::Open(path)).samples() == 3);
@@ -429,6 +493,8 @@ int main(int argc, char** argv) {
   TestDataset(data);
   TestLoader(data);
   TestMasks(data);
+  TestSingleImages(data);
+  TestResultsThatAreNot();
   TestDevice(data);
   TestJob(path);
   TestWriter(data);

@@ -62,9 +62,14 @@ TEST_F(WriterTest, AKeyOfTwoWorkersIsNamed) {
     two.flush();
   }
   one.add("same", {}, images_[1]);
-  std::string message;
-  EXPECT_EQ(CodeOf([&] { one.finish(); }, &message), Code::kExists);
-  EXPECT_THAT(message, HasSubstr("two writers have added the key same"));
+  try {
+    one.finish();
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kExists);
+    EXPECT_THAT(error.what(), HasSubstr("two writers have added the key same"));
+    EXPECT_EQ(error.key(), "same");
+  }
 }
 
 TEST_F(WriterTest, DamageBetweenAddAndFinishIsFound) {
@@ -104,6 +109,44 @@ TEST_F(WriterTest, SamplesThatCannotBeHeldChangeNothing) {
   const Dataset data(At("out"));
   EXPECT_EQ(data.samples(), 2u);
   EXPECT_THAT(data.classes(), ElementsAre("caf\xC3\xA9"));
+}
+
+TEST_F(WriterTest, ErrorsOfASampleHaveItsKey) {
+  Writer writer(At("out"), {.arguments = {"--format=tfrecord"}, .classes = {"cat"}});
+  const auto key_of = [&](const std::string& key, const std::optional<std::string>& label,
+                          const std::string& image) {
+    try {
+      writer.add(key, label, image);
+    } catch (const Error& error) {
+      return std::string(error.key());
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(key_of("a", "cat", images_[0]), "no error");
+  EXPECT_EQ(key_of("a", "cat", images_[0]), "a");          // added before
+  EXPECT_EQ(key_of("b\xFF", "dog", images_[0]), "b\xFF");  // another class
+  EXPECT_EQ(key_of("c", "cat", "text"), "c");              // no image
+  EXPECT_EQ(key_of(std::string("d\0", 2), "cat", images_[0]), std::string("d\0", 2));
+}
+
+TEST_F(WriterTest, WhatDoesNotBeginAsAnImageIsRefusedAtOnce) {
+  std::string message;
+  for (const bool changes_keys : {false, true}) {
+    Writer writer(At("out"), {.arguments = {changes_keys ? "--key=index" : "--format=tfrecord"}});
+    for (const std::string& image : {std::string(), std::string("text"), std::string("BMW")}) {
+      EXPECT_EQ(CodeOf([&] { writer.add("a\n", {}, image); }, &message), Code::kInvalid);
+      EXPECT_THAT(message, HasSubstr("the image of the sample a\\x0a is none of JPEG"));
+      EXPECT_THAT(message, HasSubstr("--max-skip"));
+    }
+    // Only the finish looks into one that begins well.
+    writer.add("a", {}, images_[0].substr(0, 20));
+  }
+  // Who lets the finish leave some out has it do so.
+  Writer writer(At("some"), {.arguments = {"--max-skip=60%"}});
+  writer.add("a", {}, "text");
+  writer.add("b", {}, images_[0]);
+  EXPECT_EQ(writer.finish().wait(), 3);
+  EXPECT_EQ(Dataset(At("some")).samples(), 1u);
 }
 
 // As rows of a table, with the same bytes in the end.
