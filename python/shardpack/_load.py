@@ -1,6 +1,6 @@
 """load: the batches of a dataset, in one call."""
 
-# pylint: disable=redefined-builtin
+# pylint: disable=protected-access,redefined-builtin
 
 from __future__ import annotations
 
@@ -121,6 +121,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
     raise OptionError("drop_last leaves the last step out, so pad_last has nothing to pad: give one of them")
   steps = _global_batch(batch, global_batch, share)
   order = _order(dataset, {"global_batch": steps, "mode": _mode(shuffle), "seed": seed, "tail": tail}, weights, epoch_samples)
+  order._of_load = True
   _warn_of_empty(order, share, flag(pad_last, "pad_last"))
   target = None if device is None else device if isinstance(device, Device) else Device(device)
   looks = {"dtype": dtype, "layout": layout, "mean": mean, "std": std}
