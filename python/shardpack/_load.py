@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import warnings
 from operator import index
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, Mapping, Optional, Sequence, Union, overload
 
 from ._augment import Augment, Mix
 from ._dataset import Dataset
@@ -21,10 +21,12 @@ from ._order import Order
 from ._ranks import Share, share_of
 
 if TYPE_CHECKING:
+  import numpy.typing
+  from torch import Tensor as _TensorOfTorch
   from typing_extensions import Unpack
 
   from ._device_loader import DeviceLoader
-  from ._load_types import LoadOptions, SomeDevice, Source
+  from ._load_types import DeviceLoaderOf, Dtype, LoaderOf, LoadOptions, MostOptions, Size, SomeDevice, Source
 
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _SIZE = r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?"
@@ -48,6 +50,28 @@ _OF_TORCH = {
     "collate_fn": "batches are arrays already, made by the library's threads: leave it out",
     "generator": "the order depends on seed=",
 }
+
+
+@overload
+def load(path: Source, *, size: Size, device: None = None, to: Optional[Literal["numpy"]] = None,
+         **options: Unpack[MostOptions]) -> LoaderOf[numpy.typing.NDArray[Any]]:
+  ...
+
+
+@overload
+def load(path: Source, *, size: Size, device: None = None, to: Literal["torch"], **options: Unpack[MostOptions]) -> LoaderOf[_TensorOfTorch]:
+  ...
+
+
+@overload
+def load(path: Source, *, size: Size, device: SomeDevice, to: Literal["numpy"],
+         **options: Unpack[MostOptions]) -> DeviceLoaderOf[numpy.typing.NDArray[Any]]:
+  ...
+
+
+@overload
+def load(path: Source, *, size: Size, device: SomeDevice, to: Literal["torch"], **options: Unpack[MostOptions]) -> DeviceLoaderOf[_TensorOfTorch]:
+  ...
 
 
 @overload
