@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Iterator, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Union
 
 from . import _c, _resume
 from ._batch import BatchFacts, Look
@@ -17,10 +17,13 @@ from ._errors import OptionError, StateError, UnsupportedError
 from ._frameworks import converted, framework_of
 from ._library import Handle, call, library, made, text_made, waited
 from ._loader import Loader, cursor_at
-from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, flag, normalising, of_type, signed, whole
+from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, dtype_name, flag, normalising, of_type, signed, whole
 from ._order import Order
 from ._targets import Form, target_of
 from ._tensor import drop_untaken, labels_of, pixels_of
+
+if TYPE_CHECKING:
+  from ._load_types import Dtype
 
 _CHANNELS_FIRST = (0, 3, 1, 2)
 _DECODE_BY = {
@@ -241,11 +244,12 @@ class DeviceLoader(BatchesOnDevice):
   (<Device cpu>, 3, (20, 3, 32, 32))
   """
 
-  def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[str] = None, layout: Optional[str] = None,
+  def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[Dtype] = None, layout: Optional[str] = None,
                mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), width: int = 0, height: int = 0,
                filter: Optional[str] = None, prefetch_batches: int = 2, channels_last: bool = False, decode_by: str = "device",
                share_decoding: bool = False, to: Optional[str] = None) -> None:
     device = of_type(loader, Loader, "loader")._device
+    dtype = dtype_name(dtype)
     if device is None:
       raise OptionError("the Loader needs device=...: its memory is not pinned")
     if decode is not None and filter is not None:
@@ -368,7 +372,7 @@ class ResidentLoader(BatchesOnDevice):
   """
 
   def __init__(self, dataset: Dataset, order: Order, device: Device, width: int, height: int, *,
-               decode: Optional[Decode] = None, rank: int = 0, world_size: int = 1, dtype: str = "float16", layout: str = "nchw",
+               decode: Optional[Decode] = None, rank: int = 0, world_size: int = 1, dtype: Dtype = "float16", layout: str = "nchw",
                mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), epochs: int = 0,
                augment_seed: int = 0, cursor: Union[str, bytes, None] = None, threads: int = 0,
                to: Optional[str] = None) -> None:
@@ -379,6 +383,7 @@ class ResidentLoader(BatchesOnDevice):
       of_type(decode, Decode, "decode")
     if to is not None:
       framework_of(to)
+    dtype = dtype_name(dtype)
     means, stds = normalising(dtype, mean, std)
     self._options = _c.resident_options(
         size=ctypes.sizeof(_c.resident_options),

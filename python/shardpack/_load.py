@@ -16,7 +16,7 @@ from ._device import Device
 from ._errors import OptionError, nearest
 from ._fields import FieldDecodes
 from ._loader import Loader
-from ._options import choice, flag, whole
+from ._options import choice, dtype_name, flag, whole
 from ._order import Order
 from ._ranks import Share, share_of
 
@@ -89,7 +89,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
          rank: Union[int, str] = "auto", world_size: Union[int, str] = "auto", drop_last: bool = False, pad_last: bool = False,
          crop: str = "random_resized", scale: Optional[Sequence[float]] = None, ratio: Optional[Sequence[float]] = None,
          shortest_side: Optional[int] = None, flip: float = 0.0, filter: str = "bilinear", channels: int = 3,
-         dtype: str = "uint8", layout: str = "nhwc", mean: Sequence[float] = (0.0, 0.0, 0.0),
+         dtype: Dtype = "uint8", layout: str = "nhwc", mean: Sequence[float] = (0.0, 0.0, 0.0),
          std: Sequence[float] = (1.0, 1.0, 1.0), augment: Union[Augment, str, None] = None, views: int = 1,
          mix: Optional[Mix] = None, fields: Sequence[str] = ("image",),
          decode_fields: Optional[Mapping[str, FieldDecodes]] = None, device: Any = None, channels_last: bool = False,
@@ -106,6 +106,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   size: images are decoded to size x size, or (width, height), in pixels: uint8 or dtype, [n, h, w, 3] or with layout='nchw'
     [n, 3, h, w]. None: batches have the encoded bytes. crop: 'random_resized' (scale, ratio), 'center' (of shortest_side, by
     default 256 for 224) or 'resize'. flip: how probable a mirrored image is. mean, std: of numbers from 0 to 1, one a channel.
+    dtype: 'uint8', 'float32', 'float16', with device= 'bfloat16'; or torch.float32, numpy.float32, jax.numpy.float32.
   augment: operations on the pixels: an Augment, or its text such as 'rand_augment(2, 9)'. views: versions of each image. mix: a Mix; then
     the labels of `images, labels = batch` are batch.soft_labels.
   fields: what is read beside the image: ['image', 'json']. decode_fields: what moves with its crop:
@@ -148,7 +149,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   order._of_load = True
   _warn_of_empty(order, share, flag(pad_last, "pad_last"))
   target = None if device is None else device if isinstance(device, Device) else Device(device)
-  looks = {"dtype": dtype, "layout": layout, "mean": mean, "std": std}
+  looks = {"dtype": dtype_name(dtype), "layout": layout, "mean": mean, "std": std}
   crops = {"crop": crop, "scale": scale, "ratio": ratio, "shortest_side": shortest_side}
   others = {"flip": flip, "filter": filter, "channels": channels, "fast": fast, "augment": augment, "views": views}
   if size is None:
@@ -206,9 +207,10 @@ def _global_batch(batch: Optional[int], global_batch: Optional[int], share: Shar
 
 
 def _mode(shuffle: Any) -> str:
-  if shuffle not in (True, False, "block"):
-    raise OptionError(f"shuffle must be True, False or 'block', not {shuffle!r}")
-  return _SHUFFLES[shuffle]
+  try:
+    return _SHUFFLES[shuffle if isinstance(shuffle, str) else flag(shuffle, "shuffle")]
+  except (KeyError, OptionError):
+    raise OptionError(f"shuffle must be True, False or 'block', not {shuffle!r}") from None
 
 
 def _order(dataset: Dataset, options: dict[str, Any], weights: Any, epoch_samples: int) -> Order:

@@ -120,7 +120,7 @@ class MostOptions(TypedDict, total=False):
   flip: float
   filter: Literal["bilinear", "box", "bicubic", "lanczos"]
   channels: int
-  dtype: Literal["uint8", "float32", "float16", "bfloat16"]
+  dtype: Union[Literal["uint8", "float32", "float16", "bfloat16"], type, "numpy.dtype[Any]", DtypeOfTorch]
   layout: Literal["nhwc", "nchw"]
   mean: Sequence[float]
   std: Sequence[float]
