@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import numbers
 import os
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
@@ -11,11 +12,13 @@ from . import _c
 from ._errors import OptionError
 from ._library import call, library, text_made
 from ._memory import import_numpy
-from ._options import c_path, c_text, choice, real, rebuilt, whole
+from ._options import c_path, c_text, choice, rebuilt, whole, within
 from ._own import address_of, word
 
 Range = Union[float, Sequence[float]]
 _POLICIES = {"imagenet": 0, "cifar10": 1, "svhn": 2}
+# Of a Mix, as CheckMixOptions in augment/mix.cc has them.
+_ALPHAS, _CUTMIX_SHARE, _MOST_CLASSES = (1e-3, 1e3), 0.5, 1_000_000
 
 
 class _Own(NamedTuple):
@@ -278,7 +281,8 @@ class Mix:
   the soft labels. p: how probable it is that a group is mixed. group: neighbours in the global batch that are mixed with each
   other; it divides each process's share, so pixels do not depend on the number of processes. smoothing: of the labels.
 
-  Errors: OptionError for what is no number; a loader raises it for numbers out of range and a dataset with more classes.
+  Errors: OptionError for numbers out of range; a loader raises it for a group that does not divide its batch, and a dataset with more
+  classes.
 
   >>> loader = shardpack.Loader(shardpack.Dataset('shards'), shardpack.Order(60, 20), decode=shardpack.Decode(32, 32),
   ...                           mix=shardpack.Mix(mixup=0.2, cutmix=1.0, classes=3))
@@ -286,27 +290,36 @@ class Mix:
   (20, 3)
   """
 
-  def __init__(self, mixup: float = 0.0, cutmix: float = 0.0, *, classes: int, p: float = 1.0, cutmix_share: float = 0.5,
+  def __init__(self, mixup: float = 0.0, cutmix: float = 0.0, *, classes: int, p: float = 1.0, cutmix_share: float = _CUTMIX_SHARE,
                group: int = 2, smoothing: float = 0.0) -> None:
-    if p == 0 or cutmix_share == 0:
-      raise OptionError("p and cutmix_share must be above 0: leave out what is not wanted")
     self._given = {"mixup": mixup, "cutmix": cutmix, "classes": classes, "p": p, "cutmix_share": cutmix_share, "group": group,
                    "smoothing": smoothing}
+    if p == 0 or cutmix_share == 0:
+      raise OptionError("p and cutmix_share must be above 0: leave out what is not wanted")
     self._options = _c.mix(
         size=ctypes.sizeof(_c.mix),
-        mixup=real(mixup, "mixup"),
-        cutmix=real(cutmix, "cutmix"),
-        probability=real(p, "p"),
-        cutmix_share=real(cutmix_share, "cutmix_share"),
-        smoothing=real(smoothing, "smoothing"),
+        mixup=_alpha(mixup, "mixup"),
+        cutmix=_alpha(cutmix, "cutmix"),
+        probability=within(p, "p", 0, 1, "a probability, above 0 and at most 1"),
+        cutmix_share=within(cutmix_share, "cutmix_share", 0, 1, "a share, above 0 and at most 1"),
+        smoothing=within(smoothing, "smoothing", 0, math.nextafter(1, 0), "a number of at least 0 and below 1"),
         group=whole(group, "group", 32, least=2),
-        classes=whole(classes, "classes", 32, least=1))
+        classes=int(within(whole(classes, "classes"), "classes", 1, _MOST_CLASSES, f"a number from 1 to {_MOST_CLASSES}")))
+    both = self._options.mixup and self._options.cutmix
+    if not (self._options.mixup or self._options.cutmix or self._options.smoothing):
+      raise OptionError("mixup, cutmix or smoothing must be above 0, or nothing would be done: leave out mix= instead")
+    if not both and cutmix_share != _CUTMIX_SHARE:
+      raise OptionError("cutmix_share is of mixup and cutmix together, of which one is 0")
 
   def __repr__(self) -> str:
     return f"Mix({', '.join(f'{name}={value!r}' for name, value in self._given.items())})"
 
   def __reduce__(self) -> tuple[Any, ...]:
     return rebuilt, (Mix, self._given)
+
+
+def _alpha(value: float, what: str) -> float:
+  return 0.0 if value == 0 else within(value, what, *_ALPHAS, f"0, or a number from {_ALPHAS[0]:g} to {_ALPHAS[1]:g}")
 
 
 def given_plan(augment: Optional[Union[Augment, str]]) -> Optional[Augment]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
   from ._load_types import Dtype
 
 _DTYPES = {name: number for name, number in DTYPES.items() if name != "bfloat16"}
+_MOST_VIEWS = 64  # of the library's loader
 _SCALE, _RATIO, _SHORTEST_SIDE = (0.08, 1.0), (3 / 4, 4 / 3), 256
 
 
@@ -57,7 +58,7 @@ class Decode:
         filter=choice(filter, "filter", FILTERS),
         shortest_side=whole(shortest_side, "shortest_side", 32, least=1),
         channels=channels,
-        flip_probability=_probability(flip, "flip"),
+        flip_probability=within(flip, "flip", 0, 1, "a probability, from 0 to 1"),
         type=kind,
         layout=choice(layout, "layout", LAYOUTS),
         mean=means,
@@ -65,8 +66,9 @@ class Decode:
         fast=flag(fast, "fast"))
     self._options.min_scale, self._options.max_scale = _range(scale, "scale")
     self._augment = given_plan(augment)
-    self._views = whole(views, "views", 16, least=1)
+    self._views = int(within(whole(views, "views"), "views", 1, _MOST_VIEWS, f"a number from 1 to {_MOST_VIEWS}"))
     self._options.min_ratio, self._options.max_ratio = _range(ratio, "ratio")
+    call(library.decode_check, self._options)  # which knows how they fit each other
 
   def __repr__(self) -> str:
     options = [f"{name}={self._given[name]!r}" for name, default in (Decode.__init__.__kwdefaults__ or {}).items()
@@ -93,15 +95,8 @@ class Decode:
 
 def _without_effect(crop: str, needed: str, **options: tuple[Any, Any]) -> None:
   for name, (value, default) in options.items():
-    if crop != needed and (tuple(value) if isinstance(default, tuple) else value) != default:
+    if crop != needed and (_range(value, name) if isinstance(default, tuple) else value) != default:
       raise OptionError(f"{name} needs crop='{needed}'")
-
-
-def _probability(value: float, what: str) -> float:
-  number = real(value, what)
-  if not 0 <= number <= 1:
-    raise OptionError(f"{what} must be a probability, from 0 to 1, not {value!r}")
-  return number
 
 
 def _range(values: Sequence[float], what: str) -> tuple[float, float]:
