@@ -92,7 +92,14 @@ class Augment:
   def plugin(self, path: Union[str, os.PathLike[str]], parameters: str = "", *, p: float = 1.0) -> Augment:
     """An operation of a shared library that exports shardpack_op_v1 (shardpack_op.h), which reads the parameters. Raises
     errors that name the file: NotFoundError; StateError for what cannot be loaded, is no plug-in, or has changed since this process
-    loaded it, because the code stays; UnsupportedError for a plug-in of another version; OptionError for parameters that it refuses."""
+    loaded it, because the code stays; UnsupportedError for a plug-in of another version; OptionError for parameters that it refuses.
+
+    >>> try:
+    ...   plan = shardpack.Augment().plugin('my_noise.so', 'amount=3', p=0.5)   # examples/plugin/my_noise.c, if it was built
+    ... except FileNotFoundError as error:
+    ...   print(error.path.endswith('/my_noise.so'))
+    True
+    """
     path = os.path.abspath(os.fspath(path))
     name = text_made(library.plugin_name, c_path(path, "path"), c_text(parameters, "parameters"))
     return self._with_own(_Own(path, parameters, name, 0, None), p)
@@ -151,11 +158,19 @@ class Augment:
     return self._with("color_jitter", p, b=brightness, c=contrast, s=saturation, h=hue)
 
   def rand_augment(self, num_ops: int = 2, magnitude: int = 9, *, bins: int = 31, p: float = 1.0) -> Augment:
-    """torchvision's RandAugment: num_ops of 14 operations."""
+    """torchvision's RandAugment: num_ops of 14 operations.
+
+    >>> print(shardpack.Augment().rand_augment(3, 5))
+    augment/1 rand_augment(n=3, m=5)
+    """
     return self._with("rand_augment", p, n=num_ops, m=magnitude, bins=bins)
 
   def trivial_augment_wide(self, *, bins: int = 31, p: float = 1.0) -> Augment:
-    """torchvision's TrivialAugmentWide: one of 14 operations with any magnitude."""
+    """torchvision's TrivialAugmentWide: one of 14 operations with any magnitude.
+
+    >>> print(shardpack.Augment().trivial_augment_wide(p=0.9))
+    augment/1 trivial_augment_wide(p=0.9)
+    """
     return self._with("trivial_augment_wide", p, bins=bins)
 
   def auto_augment(self, policy: str = "imagenet", *, p: float = 1.0) -> Augment:
@@ -186,23 +201,43 @@ class Augment:
     return self.then(f"erase(p={_number(p)}, scale={_range(scale)}, ratio={_range(ratio)}, value={value})")
 
   def perspective(self, distortion: Range = 0.5, p: float = 0.5, *, bilinear: bool = True, fill: int = 0) -> Augment:
-    """torchvision's RandomPerspective: each corner moves into the image by up to half of distortion times its sides."""
+    """torchvision's RandomPerspective: each corner moves into the image by up to half of distortion times its sides.
+
+    >>> print(shardpack.Augment().perspective(0.3))
+    augment/1 perspective(distortion=0.3)
+    """
     return self.then(f"perspective(distortion={_range(distortion)}, p={_number(p)}, bilinear={int(bilinear)}, fill={_number(fill)})")
 
   def elastic(self, alpha: Range = 50.0, sigma: Range = 5.0, *, p: float = 1.0, bilinear: bool = True, fill: int = 0) -> Augment:
-    """torchvision's ElasticTransform of square images: each pixel moves by blurred noise of up to alpha / 2 pixels."""
+    """torchvision's ElasticTransform of square images: each pixel moves by blurred noise of up to alpha / 2 pixels.
+
+    >>> print(shardpack.Augment().elastic(alpha=(20, 40), p=0.5))
+    augment/1 elastic(alpha=20..40, p=0.5)
+    """
     return self._with("elastic", p, alpha=alpha, sigma=sigma, bilinear=int(bilinear), fill=fill)
 
   def gaussian_blur(self, kernel_size: int, sigma: Range = (0.1, 2.0), *, p: float = 1.0) -> Augment:
-    """torchvision's GaussianBlur, by OpenCV: kernel_size is odd."""
+    """torchvision's GaussianBlur, by OpenCV: kernel_size is odd.
+
+    >>> print(shardpack.Augment().gaussian_blur(5, sigma=(0.5, 1.5)))
+    augment/1 gaussian_blur(kernel=5, sigma=0.5..1.5)
+    """
     return self._with("gaussian_blur", p, kernel=kernel_size, sigma=sigma)
 
   def median(self, kernel_size: int, *, p: float = 1.0) -> Augment:
-    """The median of kernel_size x kernel_size pixels, by OpenCV: kernel_size is odd."""
+    """The median of kernel_size x kernel_size pixels, by OpenCV: kernel_size is odd.
+
+    >>> print(shardpack.Augment().median(3, p=0.2))
+    augment/1 median(kernel=3, p=0.2)
+    """
     return self._with("median", p, kernel=kernel_size)
 
   def clahe(self, clip: Range = (1.0, 4.0), tiles: int = 8, *, p: float = 1.0) -> Augment:
-    """Contrast limited adaptive histogram equalization of the luma, by OpenCV, in tiles x tiles parts."""
+    """Contrast limited adaptive histogram equalization of the luma, by OpenCV, in tiles x tiles parts.
+
+    >>> print(shardpack.Augment().clahe(clip=2, tiles=4, p=0.3))
+    augment/1 clahe(clip=2, tiles=4, p=0.3)
+    """
     return self._with("clahe", p, clip=clip, tiles=tiles)
 
   def draw(self, seed: int, epoch: int, id: int, width: int, height: int, view: int = 0) -> str:  # pylint: disable=redefined-builtin

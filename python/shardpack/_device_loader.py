@@ -347,7 +347,13 @@ class DeviceLoader(BatchesOnDevice):
     return by
 
   def stats(self) -> dict[str, Any]:
-    """A dict. fallbacks counts what the GPU was to do and the CPU does, why_fallback says why of the first one."""
+    """A dict. fallbacks counts what the GPU was to do and the CPU does, why_fallback says why of the first one.
+
+    >>> loader = shardpack.load('shards', batch=20, size=32, device='cpu')
+    >>> batches = list(loader)
+    >>> loader.stats()['batches'], loader.stats()['fallbacks']
+    (3, 0)
+    """
     return super().stats()
 
   def __iter__(self) -> Iterator[DeviceBatch]:
@@ -451,7 +457,14 @@ class ResidentLoader(BatchesOnDevice):
     """Names the next step for the launches of enqueue_step that come after, on the stream where they run (the one that replays the
     graph, always the same). Returns the batch, which has ids but no pixels; None at the end of an epoch. Instead of next(), `for` and
     next_into: a loader does one or the other, else it raises a StateError. After an interrupt the same step comes again. Raises
-    OptionError for another stream."""
+    OptionError for another stream.
+
+    >>> dataset = shardpack.Dataset('shards')
+    >>> loader = shardpack.ResidentLoader(dataset, shardpack.Order(len(dataset), 20), shardpack.Device('cpu'), 32, 32)
+    >>> batch = loader.next_step()
+    >>> batch.step, batch.ids.tolist() == loader.ids(0, 0).tolist()
+    (0, True)
+    """
     return self._next_without_pixels((None, None, stream),
                                      lambda handle, came: waited(library.loader_next_step, handle, stream, came.to_fill))
 
