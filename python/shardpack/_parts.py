@@ -2,7 +2,8 @@
 
   options.json    the arguments of the finish, the number of workers, and the classes
   labels.json     whether labels are numbers or names, with the first one
-  w00003.ended    worker 3 has given all its samples; it is gone while a Writer of this worker is open again
+  w00003.ended    worker 3 has given all its samples, of which earlier runs had left as many as it says; it is gone while a Writer of
+                  this worker is open again
 
 The library removes them with the parts, once these are published.
 """
@@ -179,10 +180,19 @@ def begin(path: bytes, worker: int) -> None:
     pass
 
 
-def end(path: bytes, worker: int) -> None:
-  """The worker has given all its samples, and they are safe."""
-  with open(_mark(path, worker), "wb"):
-    pass
+def end(path: bytes, worker: int, resumed: int) -> None:
+  """The worker has given all its samples, and they are safe. resumed: of them, those that earlier runs had left."""
+  with open(_mark(path, worker), "wb") as mark:
+    mark.write(b"%d" % resumed)
+
+
+def resumed_of(path: bytes, workers: int) -> int:
+  """Of all workers together, as they said in the end."""
+  found = 0
+  for worker in range(workers):
+    with suppress(FileNotFoundError, ValueError), open(_mark(path, worker), "rb") as mark:  # older ones are empty
+      found += int(mark.read())
+  return found
 
 
 def check_ended(path: bytes, workers: int, take_unfinished: bool = False) -> None:

@@ -39,6 +39,30 @@ class FinishTest(unittest.TestCase):
     self.write(0, of=4)
     self.assertEqual(shardpack.finish(self.out).samples, 8)
 
+  def test_samples_that_were_resumed_are_counted(self):
+    with shardpack.Writer(self.out + "-alone") as writer:
+      writer.add("a", image(0))
+    self.assertEqual((writer.result.resumed, repr(writer.result)[:34]), (0, "<Report ok: samples=1, resumed=0, "))
+    for run in range(3):  # the last of which ends
+      with self.assertRaises(ZeroDivisionError), shardpack.Writer(self.out, worker=1, workers=2) as writer:
+        writer.add(f"1-{run}", image(run), "cat")
+        print(1 / 0)
+    self.write(0, samples=3)
+    with shardpack.Writer(self.out, worker=1, workers=2) as writer:
+      writer.add("1-3", image(9), "cat")
+    report = shardpack.finish(self.out)
+    self.assertEqual((report.samples, report.resumed, report.as_dict["resumed"]), (7, 3, 3))
+    with self.assertRaisesRegex(AttributeError, "no 'resumed'"):
+      shardpack.validate(self.out).resumed
+    with self.assertRaises(ZeroDivisionError), shardpack.Writer(self.out, overwrite=True) as writer:
+      writer.add("a", image(0))
+      print(1 / 0)
+    with shardpack.Writer(self.out, overwrite=True) as writer:
+      if "a" not in writer:
+        writer.add("a", image(0))
+      writer.add("b", image(1))
+    self.assertEqual((writer.result.samples, writer.result.resumed), (2, 1))
+
   def finish_and_kill(self, out, step):
     """The signal that ended it, or 0."""
     environment = {**os.environ, "KILL_AT": str(step), "LD_PRELOAD": KILLER}
