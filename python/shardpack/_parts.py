@@ -195,6 +195,23 @@ def resumed_of(path: bytes, workers: int) -> int:
   return found
 
 
+def check_labels(path: bytes) -> None:
+  """OptionError names the parts if the samples of some have labels, and those of others have none."""
+  parts: dict[bool, list[str]] = {True: [], False: []}
+  for name in sorted(filter(_is_part, _names(path))):
+    with suppress(FileNotFoundError, ValueError, KeyError, TypeError):  # of what is damaged the library says so
+      parts[bool(_read(path, name)["classes"])].append(name.decode().removesuffix(".json"))
+  if parts[True] and parts[False]:
+    shown, out = os.fsdecode(folder(path)), os.fsdecode(path)
+    raise OptionError(f"the samples of {_some(parts[True])} in {shown} have labels, and those of {_some(parts[False])} have none. Nothing was published: "
+                      f"shardpack.finish({out!r}, missing_part=\"keep\") packs them without one; or remove the files of these parts, and run their "
+                      "worker again")
+
+
+def _some(names: list[str]) -> str:
+  return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
 def check_ended(path: bytes, workers: int, take_unfinished: bool = False) -> None:
   """StateError names the workers that have never begun, else those that have not ended, unless what these have is taken."""
   names = _names(path)
