@@ -264,6 +264,9 @@ class Job:
     keywords = keywords_in(message, self.command[1])
     hint = f"\nIn Python flags are keywords: {', '.join(keywords)}" if keywords else ""
     kind, path = self._kind_of_failure(code, message)
+    if kind is PackNotFoundError and path is not None:
+      from . import _parts  # pylint: disable=import-outside-toplevel
+      hint += _parts.way_on(os.fsencode(path))
     attributes = {
         "code": {PackUsageError: "INVALID", PackNotFoundError: "NOT_FOUND", PackExistsError: "EXISTS"}.get(kind),
         "path": path,

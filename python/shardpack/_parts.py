@@ -41,6 +41,17 @@ def there_are_some(path: bytes) -> bool:
   return any(_is_part(name) for name in _names(path))
 
 
+def way_on(path: bytes) -> str:
+  """What a message adds where there is no dataset yet, but a Writer's samples for it; "" where there are none."""
+  path = path.rstrip(b"/")
+  for dataset in (path, path.removesuffix(b".parts")):
+    if _OPTIONS in _names(dataset):
+      name = os.fsdecode(dataset)
+      return (f"\n{name}.parts has the samples of a Writer that has not finished: shardpack.Writer({name!r}) with the same arguments goes on with "
+              f"them, and shardpack.finish({name!r}) makes them the dataset")
+  return ""
+
+
 def samples_of(path: bytes, worker: int) -> int:
   """Those that earlier Writers of this worker have left."""
   parts = [name for name in _names(path) if _is_part(name) and name.startswith(b"w%05d-" % worker)]

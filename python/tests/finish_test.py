@@ -100,6 +100,20 @@ class FinishTest(unittest.TestCase):
       writer.add("b", image(1))
     self.assertEqual((writer.result.samples, writer.result.resumed), (2, 1))
 
+  def test_what_is_not_finished_is_no_dataset_yet(self):
+    self.write(0)
+    says = (rf"\n{self.out}.parts has the samples of a Writer that has not finished: shardpack.Writer\('{self.out}'\) .* "
+            rf"shardpack.finish\('{self.out}'\) makes them the dataset$")
+    for path in (self.out, self.out + "/", self.out.encode(), self.out + ".parts"):
+      with self.subTest(path), self.assertRaisesRegex(OSError, says):
+        shardpack.Dataset(path)
+    for ask in (lambda: shardpack.load(self.out, batch=1), lambda: shardpack.validate(self.out), lambda: shardpack.convert(self.out, self.out + "-other")):
+      with self.assertRaisesRegex(FileNotFoundError, says):
+        ask()
+    with self.assertRaises(shardpack.NotADatasetError) as caught:
+      shardpack.Dataset(self.out + "-nothing")
+    self.assertNotIn("Writer", str(caught.exception))
+
   def finish_and_kill(self, out, step):
     """The signal that ended it, or 0."""
     environment = {**os.environ, "KILL_AT": str(step), "LD_PRELOAD": KILLER}
