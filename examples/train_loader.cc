@@ -37,6 +37,8 @@ int main(int argc, char** argv) {
 
   PageableMemory memory;
   Loader loader = Get(Loader::Open(dataset, order, rank, options, memory, resume));
+  if (loader.cursor().epoch >= options.epochs)
+    std::fputs("all epochs are done; without cursor.txt it begins anew\n", stderr);
   while (loader.cursor().epoch < options.epochs) {
     while (const std::optional<HostBatch> batch = Get(loader.Next())) {
       const PixelBatch& pixels = *batch->pixels();

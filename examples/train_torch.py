@@ -4,7 +4,7 @@
   torchrun --nproc-per-node 4 examples/train_torch.py DATASET --epochs 20
 
 Killed at any moment, it goes on with the step after its last checkpoint, also with another number of processes: the global batch stays
-the same, and so do the samples, crops and flips of every step.
+the same, and so do the samples, crops and flips of every step. After the last epoch, more --epochs go on.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def main() -> None:
   model = make_model(len(dataset.classes)).to(device)
   trained = nn.parallel.DistributedDataParallel(model) if WORLD_SIZE > 1 else model  # gives all processes rank 0's weights
   optimizer = torch.optim.SGD(model.parameters(), lr=options.learning_rate, momentum=0.9, weight_decay=5e-4)
-  schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, options.learning_rate, total_steps=options.epochs * len(loader))
+  total_steps = options.epochs * len(loader)
+  schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, options.learning_rate, total_steps=total_steps)
   everything = {"model": model, "optimizer": optimizer, "schedule": schedule, "loader": loader}
   if options.checkpoint.exists():
     saved = torch.load(options.checkpoint, map_location="cpu", weights_only=True)
@@ -108,6 +109,14 @@ def main() -> None:
       part.load_state_dict(saved[name])
     if RANK < len(saved["random"]):
       torch.set_rng_state(saved["random"][RANK])
+    if loader.epoch >= options.epochs:
+      if RANK == 0:
+        print(f"training is complete: {options.checkpoint} has {loader.epoch} epochs; --epochs {loader.epoch + 2} goes on with it, and "
+              "another --checkpoint starts anew", flush=True)
+    elif schedule.total_steps != total_steps:  # other --epochs than before: the rest is as a run of so many has it
+      schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, options.learning_rate, total_steps=total_steps,
+                                                     last_epoch=schedule.last_epoch - 1)
+      everything["schedule"] = schedule
 
   def checkpoint() -> None:
     save(options.checkpoint, **{name: part.state_dict() for name, part in everything.items()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import numbers
 import os
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
@@ -11,11 +12,13 @@ from . import _c
 from ._errors import OptionError
 from ._library import call, library, text_made
 from ._memory import import_numpy
-from ._options import c_path, c_text, choice, real, rebuilt, whole
+from ._options import c_path, c_text, choice, rebuilt, whole, within
 from ._own import address_of, word
 
 Range = Union[float, Sequence[float]]
 _POLICIES = {"imagenet": 0, "cifar10": 1, "svhn": 2}
+# Of a Mix, as CheckMixOptions in augment/mix.cc has them.
+_ALPHAS, _CUTMIX_SHARE, _MOST_CLASSES = (1e-3, 1e3), 0.5, 1_000_000
 
 
 class _Own(NamedTuple):
@@ -89,7 +92,14 @@ class Augment:
   def plugin(self, path: Union[str, os.PathLike[str]], parameters: str = "", *, p: float = 1.0) -> Augment:
     """An operation of a shared library that exports shardpack_op_v1 (shardpack_op.h), which reads the parameters. Raises
     errors that name the file: NotFoundError; StateError for what cannot be loaded, is no plug-in, or has changed since this process
-    loaded it, because the code stays; UnsupportedError for a plug-in of another version; OptionError for parameters that it refuses."""
+    loaded it, because the code stays; UnsupportedError for a plug-in of another version; OptionError for parameters that it refuses.
+
+    >>> try:
+    ...   plan = shardpack.Augment().plugin('my_noise.so', 'amount=3', p=0.5)   # examples/plugin/my_noise.c, if it was built
+    ... except FileNotFoundError as error:
+    ...   print(error.path.endswith('/my_noise.so'))
+    True
+    """
     path = os.path.abspath(os.fspath(path))
     name = text_made(library.plugin_name, c_path(path, "path"), c_text(parameters, "parameters"))
     return self._with_own(_Own(path, parameters, name, 0, None), p)
@@ -148,11 +158,19 @@ class Augment:
     return self._with("color_jitter", p, b=brightness, c=contrast, s=saturation, h=hue)
 
   def rand_augment(self, num_ops: int = 2, magnitude: int = 9, *, bins: int = 31, p: float = 1.0) -> Augment:
-    """torchvision's RandAugment: num_ops of 14 operations."""
+    """torchvision's RandAugment: num_ops of 14 operations.
+
+    >>> print(shardpack.Augment().rand_augment(3, 5))
+    augment/1 rand_augment(n=3, m=5)
+    """
     return self._with("rand_augment", p, n=num_ops, m=magnitude, bins=bins)
 
   def trivial_augment_wide(self, *, bins: int = 31, p: float = 1.0) -> Augment:
-    """torchvision's TrivialAugmentWide: one of 14 operations with any magnitude."""
+    """torchvision's TrivialAugmentWide: one of 14 operations with any magnitude.
+
+    >>> print(shardpack.Augment().trivial_augment_wide(p=0.9))
+    augment/1 trivial_augment_wide(p=0.9)
+    """
     return self._with("trivial_augment_wide", p, bins=bins)
 
   def auto_augment(self, policy: str = "imagenet", *, p: float = 1.0) -> Augment:
@@ -183,23 +201,43 @@ class Augment:
     return self.then(f"erase(p={_number(p)}, scale={_range(scale)}, ratio={_range(ratio)}, value={value})")
 
   def perspective(self, distortion: Range = 0.5, p: float = 0.5, *, bilinear: bool = True, fill: int = 0) -> Augment:
-    """torchvision's RandomPerspective: each corner moves into the image by up to half of distortion times its sides."""
+    """torchvision's RandomPerspective: each corner moves into the image by up to half of distortion times its sides.
+
+    >>> print(shardpack.Augment().perspective(0.3))
+    augment/1 perspective(distortion=0.3)
+    """
     return self.then(f"perspective(distortion={_range(distortion)}, p={_number(p)}, bilinear={int(bilinear)}, fill={_number(fill)})")
 
   def elastic(self, alpha: Range = 50.0, sigma: Range = 5.0, *, p: float = 1.0, bilinear: bool = True, fill: int = 0) -> Augment:
-    """torchvision's ElasticTransform of square images: each pixel moves by blurred noise of up to alpha / 2 pixels."""
+    """torchvision's ElasticTransform of square images: each pixel moves by blurred noise of up to alpha / 2 pixels.
+
+    >>> print(shardpack.Augment().elastic(alpha=(20, 40), p=0.5))
+    augment/1 elastic(alpha=20..40, p=0.5)
+    """
     return self._with("elastic", p, alpha=alpha, sigma=sigma, bilinear=int(bilinear), fill=fill)
 
   def gaussian_blur(self, kernel_size: int, sigma: Range = (0.1, 2.0), *, p: float = 1.0) -> Augment:
-    """torchvision's GaussianBlur, by OpenCV: kernel_size is odd."""
+    """torchvision's GaussianBlur, by OpenCV: kernel_size is odd.
+
+    >>> print(shardpack.Augment().gaussian_blur(5, sigma=(0.5, 1.5)))
+    augment/1 gaussian_blur(kernel=5, sigma=0.5..1.5)
+    """
     return self._with("gaussian_blur", p, kernel=kernel_size, sigma=sigma)
 
   def median(self, kernel_size: int, *, p: float = 1.0) -> Augment:
-    """The median of kernel_size x kernel_size pixels, by OpenCV: kernel_size is odd."""
+    """The median of kernel_size x kernel_size pixels, by OpenCV: kernel_size is odd.
+
+    >>> print(shardpack.Augment().median(3, p=0.2))
+    augment/1 median(kernel=3, p=0.2)
+    """
     return self._with("median", p, kernel=kernel_size)
 
   def clahe(self, clip: Range = (1.0, 4.0), tiles: int = 8, *, p: float = 1.0) -> Augment:
-    """Contrast limited adaptive histogram equalization of the luma, by OpenCV, in tiles x tiles parts."""
+    """Contrast limited adaptive histogram equalization of the luma, by OpenCV, in tiles x tiles parts.
+
+    >>> print(shardpack.Augment().clahe(clip=2, tiles=4, p=0.3))
+    augment/1 clahe(clip=2, tiles=4, p=0.3)
+    """
     return self._with("clahe", p, clip=clip, tiles=tiles)
 
   def draw(self, seed: int, epoch: int, id: int, width: int, height: int, view: int = 0) -> str:  # pylint: disable=redefined-builtin
@@ -278,7 +316,8 @@ class Mix:
   the soft labels. p: how probable it is that a group is mixed. group: neighbours in the global batch that are mixed with each
   other; it divides each process's share, so pixels do not depend on the number of processes. smoothing: of the labels.
 
-  Errors: OptionError for what is no number; a loader raises it for numbers out of range and a dataset with more classes.
+  Errors: OptionError for numbers out of range; a loader raises it for a group that does not divide its batch, and a dataset with more
+  classes.
 
   >>> loader = shardpack.Loader(shardpack.Dataset('shards'), shardpack.Order(60, 20), decode=shardpack.Decode(32, 32),
   ...                           mix=shardpack.Mix(mixup=0.2, cutmix=1.0, classes=3))
@@ -286,27 +325,36 @@ class Mix:
   (20, 3)
   """
 
-  def __init__(self, mixup: float = 0.0, cutmix: float = 0.0, *, classes: int, p: float = 1.0, cutmix_share: float = 0.5,
+  def __init__(self, mixup: float = 0.0, cutmix: float = 0.0, *, classes: int, p: float = 1.0, cutmix_share: float = _CUTMIX_SHARE,
                group: int = 2, smoothing: float = 0.0) -> None:
-    if p == 0 or cutmix_share == 0:
-      raise OptionError("p and cutmix_share must be above 0: leave out what is not wanted")
     self._given = {"mixup": mixup, "cutmix": cutmix, "classes": classes, "p": p, "cutmix_share": cutmix_share, "group": group,
                    "smoothing": smoothing}
+    if p == 0 or cutmix_share == 0:
+      raise OptionError("p and cutmix_share must be above 0: leave out what is not wanted")
     self._options = _c.mix(
         size=ctypes.sizeof(_c.mix),
-        mixup=real(mixup, "mixup"),
-        cutmix=real(cutmix, "cutmix"),
-        probability=real(p, "p"),
-        cutmix_share=real(cutmix_share, "cutmix_share"),
-        smoothing=real(smoothing, "smoothing"),
+        mixup=_alpha(mixup, "mixup"),
+        cutmix=_alpha(cutmix, "cutmix"),
+        probability=within(p, "p", 0, 1, "a probability, above 0 and at most 1"),
+        cutmix_share=within(cutmix_share, "cutmix_share", 0, 1, "a share, above 0 and at most 1"),
+        smoothing=within(smoothing, "smoothing", 0, math.nextafter(1, 0), "a number of at least 0 and below 1"),
         group=whole(group, "group", 32, least=2),
-        classes=whole(classes, "classes", 32, least=1))
+        classes=int(within(whole(classes, "classes"), "classes", 1, _MOST_CLASSES, f"a number from 1 to {_MOST_CLASSES}")))
+    both = self._options.mixup and self._options.cutmix
+    if not (self._options.mixup or self._options.cutmix or self._options.smoothing):
+      raise OptionError("mixup, cutmix or smoothing must be above 0, or nothing would be done: leave out mix= instead")
+    if not both and cutmix_share != _CUTMIX_SHARE:
+      raise OptionError("cutmix_share is of mixup and cutmix together, of which one is 0")
 
   def __repr__(self) -> str:
     return f"Mix({', '.join(f'{name}={value!r}' for name, value in self._given.items())})"
 
   def __reduce__(self) -> tuple[Any, ...]:
     return rebuilt, (Mix, self._given)
+
+
+def _alpha(value: float, what: str) -> float:
+  return 0.0 if value == 0 else within(value, what, *_ALPHAS, f"0, or a number from {_ALPHAS[0]:g} to {_ALPHAS[1]:g}")
 
 
 def given_plan(augment: Optional[Union[Augment, str]]) -> Optional[Augment]:

@@ -497,7 +497,15 @@ class Batch(BatchFacts):
   @property
   def masks(self) -> Any:
     """With one field of masks or label maps among decode_fields: uint8 [n, height, width] (uint16 with Labels(bits=16)), with the
-    image's crop and flip; where a sample has none 0, or what Labels ignore."""
+    image's crop and flip; where a sample has none 0, or what Labels ignore.
+
+    >>> import numpy
+    >>> with shardpack.Writer('masked', fields={'mask': 'png'}) as writer:
+    ...   writer.add('a', numpy.zeros((8, 8, 3), 'uint8'), encode='png', mask=numpy.full((8, 8), 7, 'uint8'))
+    >>> masks = next(shardpack.load('masked', batch=1, size=4, decode_fields={'mask': 'labels'})).masks
+    >>> masks.shape, int(masks.max())
+    ((1, 4, 4), 7)
+    """
     fields = self._look.masks
     if len(fields) != 1:
       raise OptionError("masks needs decode_fields={'mask': 'labels'}" if not fields else
@@ -505,7 +513,16 @@ class Batch(BatchFacts):
     return self.mask(fields[0])
 
   def mask(self, field: str) -> Any:
-    """The same of one of several fields. Raises KeyError for one that is not among decode_fields."""
+    """The same of one of several fields. Raises KeyError for one that is not among decode_fields.
+
+    >>> import numpy
+    >>> with shardpack.Writer('masked', fields={'mask': 'png', 'parts': 'png'}) as writer:
+    ...   image, mask = numpy.zeros((8, 8, 3), 'uint8'), numpy.full((8, 8), 7, 'uint8')
+    ...   writer.add('a', image, encode='png', mask=mask, parts=mask + 1)
+    >>> batch = next(shardpack.load('masked', batch=1, size=4, decode_fields={'mask': 'labels', 'parts': 'labels'}))
+    >>> int(batch.mask('parts').max())
+    8
+    """
     address, size = ctypes.c_void_p(), ctypes.c_uint64()
     try:
       call(library.batch_masks, self._handle, c_text(field, "field"), ctypes.byref(address), ctypes.byref(size))
@@ -516,7 +533,15 @@ class Batch(BatchFacts):
 
   def decoded(self, field: str) -> Any:
     """A field of decode_fields that is 'labels' or 'coco_labels' ([n, height, width]) or 'image' (like the pixels), a view of the batch. Raises
-    KeyError for any other."""
+    KeyError for any other.
+
+    >>> import numpy
+    >>> with shardpack.Writer('paired', encode='png', fields={'right': 'png'}) as writer:
+    ...   writer.add('a', numpy.zeros((8, 8, 3), 'uint8'), right=numpy.full((8, 8, 3), 7, 'uint8'))
+    >>> right = next(shardpack.load('paired', batch=1, size=4, decode_fields={'right': 'image'})).decoded('right')
+    >>> right.shape, int(right.max())
+    ((1, 4, 4, 3), 7)
+    """
     found = _c.decoded_field(ctypes.sizeof(_c.decoded_field))
     try:
       call(library.batch_decoded, self._handle, c_text(field, "field"), found)

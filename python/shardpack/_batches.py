@@ -424,7 +424,11 @@ class Batches:
     return str(text_made(library.loader_explain, self._open()))
 
   def stats_json(self) -> str:
-    """What every stage did, since the loader was opened or went to another place, as the text of a JSON object."""
+    """What every stage did, since the loader was opened or went to another place, as the text of a JSON object.
+
+    >>> shardpack.load('shards', batch=20).stats_json()[:1]
+    '{'
+    """
     return str(text_made(library.loader_stats_json, self._open()))
 
   def stats(self) -> dict[str, Any]:
@@ -453,7 +457,13 @@ class Batches:
     return taken
 
   def bad_samples(self) -> list[dict[str, Any]]:
-    """All of them so far: those that take_bad_samples() has not taken."""
+    """All of them so far: those that take_bad_samples() has not taken.
+
+    >>> with shardpack.load('shards', batch=20, bad_samples='substitute') as loader:
+    ...   batches = list(loader)
+    ...   loader.bad_samples()
+    []
+    """
     self._keep_bad_samples()
     return list(self._bad)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 from . import _c, _columns, _select, _source
 from ._columns import Columns
-from ._errors import Error, NotFoundError
+from ._errors import DataLossError, Error, NotADatasetError, NotFoundError
 from ._library import Handle, call, library, made, text_of
 from ._memory import ids_of, import_numpy
 from ._options import c_path, c_text, flag, names, of_type
@@ -61,7 +61,14 @@ class Dataset:
       self._become(joined._handle, joined._source, joined._base, joined._ids)
     elif isinstance(path, (str, bytes, os.PathLike)):
       name = c_path(path, "path")
-      self._become(made(library.dataset_release, library.dataset_open, name), _source.of_path(name, flag(map_shards, "map_shards")))
+      try:
+        handle = made(library.dataset_release, library.dataset_open, name)
+      except (NotADatasetError, DataLossError) as error:
+        from . import _parts  # pylint: disable=import-outside-toplevel
+        if isinstance(error, NotADatasetError) or name.rstrip(b"/").endswith(b".parts"):
+          error.args = (f"{error}{_parts.way_on(name)}",)
+        raise
+      self._become(handle, _source.of_path(name, flag(map_shards, "map_shards")))
     else:
       raise TypeError(f"path must be a str, bytes, an os.PathLike or a list of these, not {type(path).__name__}")
 

@@ -5,14 +5,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
 
 from . import _c
 from ._augment import Augment, given_plan
 from ._errors import OptionError
-from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, choice, flag, normalising, real, whole
+from ._library import call, library
+from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, choice, dtype_name, flag, normalising, real, whole, within
+
+if TYPE_CHECKING:
+  from ._load_types import Dtype
 
 _DTYPES = {name: number for name, number in DTYPES.items() if name != "bfloat16"}
+_MOST_VIEWS = 64  # of the library's loader
 _SCALE, _RATIO, _SHORTEST_SIDE = (0.08, 1.0), (3 / 4, 4 / 3), 256
 
 
@@ -21,6 +26,7 @@ class Decode:
 
   crop: 'random_resized' (scale: share of the area; ratio: width / height), 'center' (of shortest_side) or 'resize'.
   flip: how probable it is that an image is mirrored. mean, std: of numbers from 0 to 1, for dtype 'float32' and 'float16'.
+  dtype: 'uint8', 'float32' or 'float16', or one of torch, NumPy or JAX.
   filter: 'bilinear', 'box', 'bicubic' or 'lanczos', antialiased. channels: 1 or 3. layout: 'nhwc' or 'nchw'. fast: a little faster
   and less exact JPEG decoding. augment: an Augment, or its text, applied after the flip. views: versions of each image, each with
   a crop, flip and operations of its own: pixels are then [views, n, ...]. Raises OptionError for what cannot be, and for an option without effect.
@@ -33,9 +39,10 @@ class Decode:
 
   def __init__(self, width: int = 224, height: int = 224, *, crop: str = "random_resized", scale: Sequence[float] = _SCALE,
                ratio: Sequence[float] = _RATIO, shortest_side: int = _SHORTEST_SIDE, flip: float = 0.0,
-               filter: str = "bilinear", channels: int = 3, dtype: str = "uint8", layout: str = "nhwc",
+               filter: str = "bilinear", channels: int = 3, dtype: Dtype = "uint8", layout: str = "nhwc",
                mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), fast: bool = False, augment: Union[Augment, str, None] = None,
                views: int = 1) -> None:
+    dtype = dtype_name(dtype)
     self._given = {name: value for name, value in locals().items() if name != "self"}
     if dtype == "bfloat16":
       raise OptionError("NumPy has no bfloat16; a DeviceLoader casts to it")
@@ -51,7 +58,7 @@ class Decode:
         filter=choice(filter, "filter", FILTERS),
         shortest_side=whole(shortest_side, "shortest_side", 32, least=1),
         channels=channels,
-        flip_probability=_probability(flip, "flip"),
+        flip_probability=within(flip, "flip", 0, 1, "a probability, from 0 to 1"),
         type=kind,
         layout=choice(layout, "layout", LAYOUTS),
         mean=means,
@@ -59,8 +66,9 @@ class Decode:
         fast=flag(fast, "fast"))
     self._options.min_scale, self._options.max_scale = _range(scale, "scale")
     self._augment = given_plan(augment)
-    self._views = whole(views, "views", 16, least=1)
+    self._views = int(within(whole(views, "views"), "views", 1, _MOST_VIEWS, f"a number from 1 to {_MOST_VIEWS}"))
     self._options.min_ratio, self._options.max_ratio = _range(ratio, "ratio")
+    call(library.decode_check, self._options)  # which knows how they fit each other
 
   def __repr__(self) -> str:
     options = [f"{name}={self._given[name]!r}" for name, default in (Decode.__init__.__kwdefaults__ or {}).items()
@@ -87,15 +95,8 @@ class Decode:
 
 def _without_effect(crop: str, needed: str, **options: tuple[Any, Any]) -> None:
   for name, (value, default) in options.items():
-    if crop != needed and (tuple(value) if isinstance(default, tuple) else value) != default:
+    if crop != needed and (_range(value, name) if isinstance(default, tuple) else value) != default:
       raise OptionError(f"{name} needs crop='{needed}'")
-
-
-def _probability(value: float, what: str) -> float:
-  number = real(value, what)
-  if not 0 <= number <= 1:
-    raise OptionError(f"{what} must be a probability, from 0 to 1, not {value!r}")
-  return number
 
 
 def _range(values: Sequence[float], what: str) -> tuple[float, float]:

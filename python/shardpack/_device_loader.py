@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Iterator, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Union
 
 from . import _c, _resume
 from ._batch import BatchFacts, Look
@@ -17,10 +17,13 @@ from ._errors import OptionError, StateError, UnsupportedError
 from ._frameworks import converted, framework_of
 from ._library import Handle, call, library, made, text_made, waited
 from ._loader import Loader, cursor_at
-from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, flag, normalising, of_type, signed, whole
+from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, dtype_name, flag, normalising, of_type, signed, whole
 from ._order import Order
 from ._targets import Form, target_of
 from ._tensor import drop_untaken, labels_of, pixels_of
+
+if TYPE_CHECKING:
+  from ._load_types import Dtype
 
 _CHANNELS_FIRST = (0, 3, 1, 2)
 _DECODE_BY = {
@@ -241,11 +244,12 @@ class DeviceLoader(BatchesOnDevice):
   (<Device cpu>, 3, (20, 3, 32, 32))
   """
 
-  def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[str] = None, layout: Optional[str] = None,
+  def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[Dtype] = None, layout: Optional[str] = None,
                mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), width: int = 0, height: int = 0,
                filter: Optional[str] = None, prefetch_batches: int = 2, channels_last: bool = False, decode_by: str = "device",
                share_decoding: bool = False, to: Optional[str] = None) -> None:
     device = of_type(loader, Loader, "loader")._device
+    dtype = dtype_name(dtype)
     if device is None:
       raise OptionError("the Loader needs device=...: its memory is not pinned")
     if decode is not None and filter is not None:
@@ -343,7 +347,13 @@ class DeviceLoader(BatchesOnDevice):
     return by
 
   def stats(self) -> dict[str, Any]:
-    """A dict. fallbacks counts what the GPU was to do and the CPU does, why_fallback says why of the first one."""
+    """A dict. fallbacks counts what the GPU was to do and the CPU does, why_fallback says why of the first one.
+
+    >>> loader = shardpack.load('shards', batch=20, size=32, device='cpu')
+    >>> batches = list(loader)
+    >>> loader.stats()['batches'], loader.stats()['fallbacks']
+    (3, 0)
+    """
     return super().stats()
 
   def __iter__(self) -> Iterator[DeviceBatch]:
@@ -368,7 +378,7 @@ class ResidentLoader(BatchesOnDevice):
   """
 
   def __init__(self, dataset: Dataset, order: Order, device: Device, width: int, height: int, *,
-               decode: Optional[Decode] = None, rank: int = 0, world_size: int = 1, dtype: str = "float16", layout: str = "nchw",
+               decode: Optional[Decode] = None, rank: int = 0, world_size: int = 1, dtype: Dtype = "float16", layout: str = "nchw",
                mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), epochs: int = 0,
                augment_seed: int = 0, cursor: Union[str, bytes, None] = None, threads: int = 0,
                to: Optional[str] = None) -> None:
@@ -379,6 +389,7 @@ class ResidentLoader(BatchesOnDevice):
       of_type(decode, Decode, "decode")
     if to is not None:
       framework_of(to)
+    dtype = dtype_name(dtype)
     means, stds = normalising(dtype, mean, std)
     self._options = _c.resident_options(
         size=ctypes.sizeof(_c.resident_options),
@@ -446,7 +457,14 @@ class ResidentLoader(BatchesOnDevice):
     """Names the next step for the launches of enqueue_step that come after, on the stream where they run (the one that replays the
     graph, always the same). Returns the batch, which has ids but no pixels; None at the end of an epoch. Instead of next(), `for` and
     next_into: a loader does one or the other, else it raises a StateError. After an interrupt the same step comes again. Raises
-    OptionError for another stream."""
+    OptionError for another stream.
+
+    >>> dataset = shardpack.Dataset('shards')
+    >>> loader = shardpack.ResidentLoader(dataset, shardpack.Order(len(dataset), 20), shardpack.Device('cpu'), 32, 32)
+    >>> batch = loader.next_step()
+    >>> batch.step, batch.ids.tolist() == loader.ids(0, 0).tolist()
+    (0, True)
+    """
     return self._next_without_pixels((None, None, stream),
                                      lambda handle, came: waited(library.loader_next_step, handle, stream, came.to_fill))
 

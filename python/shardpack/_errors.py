@@ -63,7 +63,15 @@ class OptionError(Error, ValueError, TypeError):
 
 
 class CursorError(OptionError):
-  """A cursor of another dataset or order. `differences` names what differs: (what, what it was, what it is) of each."""
+  """A cursor of another dataset or order. `differences` names what differs: (what, what it was, what it is) of each.
+
+  >>> state = shardpack.load("shards", split="train", batch=8, seed=1).state_dict()
+  >>> try:
+  ...   shardpack.load("shards", split="train", batch=8, seed=2, cursor=state)
+  ... except shardpack.CursorError as error:
+  ...   print(error.differences)
+  (('seed', '1', '2'),)
+  """
 
   differences: Sequence[tuple[str, Any, Any]] = ()
 
@@ -113,6 +121,12 @@ class PackError(Error, RuntimeError):
 
   `exit_code` is that of `pack` (docs/cli.md: 2 usage, 4 damage, 5 conflict, 6 I/O; 128 + N: signal N ended it), `command` the
   words that it was started with, `stderr` all that it wrote, `report` what it reported, a dict, or None.
+
+  >>> try:
+  ...   shardpack.pack("photos", "shards", seed=3)   # where another dataset is
+  ... except shardpack.PackError as error:
+  ...   print(type(error).__name__, error.exit_code, error.command[:2])
+  PackExistsError 5 ('pack', 'build')
   """
 
   exit_code: int = -1

@@ -7,10 +7,11 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _c
 from ._errors import OptionError
-from ._options import c_text, choice, flag, real, rebuilt, whole
+from ._options import c_text, choice, flag, rebuilt, whole, within
 
 _SHARES = {"all": _c.SHARE_ALL, "geometry": _c.SHARE_GEOMETRY, "none": _c.SHARE_NONE}
 _BITS = {8: 0, 16: 1}
+_MOST_KEYPOINTS = 1024  # as CheckObjectOptions in augment/geometry has it
 
 
 class Labels:
@@ -19,8 +20,7 @@ class Labels:
   Labels are the numbers that are stored, of gray (1 to 16 bits, never scaled) or a palette; with colors={(r, g, b): label} those of
   colours. Never a JPEG. classes: labels from there on are bad samples (0: none are), but for ignore, which is where a sample has no
   map: 0, or no label of a class. bits: 8 or 16 of the result. nearest: 'exact', by pixel centres, or 'legacy', as torchvision moves a Mask.
-  share: 'all' or 'geometry' for the image's crop and flip, 'none' for its own. Raises OptionError for what cannot be; numbers that do
-  not fit each other are refused by the loader.
+  share: 'all' or 'geometry' for the image's crop and flip, 'none' for its own. Raises OptionError for what cannot be.
 
   >>> shardpack.Labels(classes=21)
   Labels(classes=21)
@@ -38,6 +38,9 @@ class Labels:
         "colors": self._colors,
         "color_count": len(rows),
     }
+    for color, label in (colors or {}).items():
+      if whole(label, "a colour's label", bits) >= classes > 0 and label != ignore:
+        raise OptionError(f"colors has the label {label} for {tuple(color)}, but there are {classes} classes")
 
   def __repr__(self) -> str:
     return _repr(self, Labels)
@@ -52,8 +55,7 @@ class CocoLabels:
 
   A pixel of an object has the label of its class + 1, of none 0; where several objects lie it is ignore, or with overlap='last' the
   label of the last one. classes counts the background: labels from there on are bad samples (0: none are). ignore is also what a
-  sample without the field has. bits, nearest: as of Labels. Raises OptionError for what cannot be; numbers that do not fit each other
-  are refused by the loader.
+  sample without the field has. bits, nearest: as of Labels. Raises OptionError for what cannot be.
 
   >>> shardpack.CocoLabels(classes=81, overlap='last')
   CocoLabels(classes=81, overlap='last')
@@ -77,7 +79,7 @@ class Coco:
   format: 'xyxy' or 'xywh' of the boxes. Boxes below a pixel are left out, and those of which less than min_visible is seen.
   box_from: 'bbox', or 'polygon' for the box around what is seen of the polygons, where there are any. polygons: whether they are
   given, too. keypoints: how many an object has; pairs: which of them change places in a mirrored image, such as [(1, 2)].
-  Raises OptionError for what cannot be; numbers out of range are refused by the loader.
+  Raises OptionError for what cannot be.
 
   >>> shardpack.Coco(min_visible=0.25)
   Coco(min_visible=0.25)
@@ -90,13 +92,16 @@ class Coco:
                    "keypoints": keypoints, "pairs": pairs}
     flat = [whole(number, "pairs", 32) for pair in pairs for number in pair]
     self._pairs = (ctypes.c_uint32 * len(flat))(*flat)
-    keypoints = whole(keypoints, "keypoints", 32)
+    keypoints = int(within(whole(keypoints, "keypoints"), "keypoints", 0, _MOST_KEYPOINTS, f"a number from 0 to {_MOST_KEYPOINTS}"))
     if len(flat) > 2 * keypoints:
       raise OptionError(f"pairs name {len(flat)} keypoints, but there are {keypoints}")
+    for place, number in enumerate(flat):
+      if number >= keypoints or number in flat[:place]:
+        raise OptionError(f"pairs must name each of the {keypoints} keypoints, counted from 0, at most once, not {pairs!r}")
     self._options = {
         "kind": _c.AS_COCO,
         "box_format": choice(format, "format", {"xyxy": _c.XYXY, "xywh": _c.XYWH}),
-        "min_visible": real(min_visible, "min_visible"),
+        "min_visible": within(min_visible, "min_visible", 0, 1, "a share, from 0 to 1"),
         "box_from_polygon": choice(box_from, "box_from", {"bbox": 0, "polygon": 1}),
         "polygons": flag(polygons, "polygons"),
         "keypoints": keypoints,
@@ -169,12 +174,18 @@ class DecodeFields:
 def _map_options(classes: int, ignore: int, bits: int, nearest: str) -> dict[str, Any]:
   if whole(bits, "bits") not in _BITS:
     raise OptionError(f"bits must be 8 or 16, not {bits!r}")
+  ignore, classes = whole(ignore, "ignore", bits), whole(classes, "classes", 32)
+  if classes > 1 << bits:
+    raise OptionError(f"classes must be at most {1 << bits} with bits={bits}, not {classes}")
+  if 0 < ignore < classes:
+    raise OptionError(f"ignore must be no label of a class: of {classes} classes one has the label {ignore}; give ignore={classes} or more, or 0 for "
+                      "the background")
   return {
       "wide_labels": _BITS[bits],
       "legacy_nearest": choice(nearest, "nearest", {"exact": 0, "legacy": 1}),
-      "ignore": whole(ignore, "ignore", bits),
+      "ignore": ignore,
       "ignore_zero": ignore == 0,
-      "classes": whole(classes, "classes", 32),
+      "classes": classes,
   }
 
 

@@ -48,7 +48,7 @@ class Job:
   """
 
   _of_left_out = ""
-  _selects = False  # whether a selection is what leaves samples out, of which nobody is warned
+  _selects = False  # whether a selection is what leaves samples out: nobody is warned of that, and no message names its list
 
   def __init__(self, verb: str, *paths: Path | Dataset, **flags: Any):
     if verb not in FLAGS:
@@ -159,7 +159,8 @@ class Job:
       self._warn(made_report)
       return made_report
     if facts["cancelled"]:
-      raise CancelledError(f"{' '.join(self.command)} was cancelled; the same job resumes with what it has finished")
+      what = "the packing of a selection" if self._selects else " ".join(self.command)
+      raise CancelledError(f"{what} was cancelled; the same job resumes with what it has finished")
     raise self._failure(facts)
 
   def _facts(self) -> Any:
@@ -258,9 +259,14 @@ class Job:
     code = facts["exit_code"]
     ending = f"exit code {code}" if 0 <= code <= 128 else f"signal {code - 128}" if code > 128 else "unknown exit code"
     message = message.replace(" --json --progress=json", "")  # of this class, not of its caller
+    if self._selects:
+      message = _of_selection(message)
     keywords = keywords_in(message, self.command[1])
     hint = f"\nIn Python flags are keywords: {', '.join(keywords)}" if keywords else ""
     kind, path = self._kind_of_failure(code, message)
+    if kind is PackNotFoundError and path is not None:
+      from . import _parts  # pylint: disable=import-outside-toplevel
+      hint += _parts.way_on(os.fsencode(path))
     attributes = {
         "code": {PackUsageError: "INVALID", PackNotFoundError: "NOT_FOUND", PackExistsError: "EXISTS"}.get(kind),
         "path": path,
@@ -300,6 +306,16 @@ def _says(what: re.Pattern[str], message: str, paths: Iterable[str]) -> bool:
   for path in sorted(filter(what.search, paths), key=len, reverse=True):
     message = message.replace(path, "")
   return what.search(message) is not None
+
+
+def _of_selection(message: str) -> str:
+  """Without the list of keys, a temporary file, and the command to type, which has it."""
+  lines = [line for line in message.splitlines() if not line.startswith("  --exclude-keys ")]
+  for place, line in enumerate(lines):
+    if place and line.startswith("  ") and " --exclude-keys=" in line:
+      lines[place - 1:place + 1] = [lines[place - 1].removesuffix(" Type:") + (" In Python: overwrite=True" if " --overwrite" in line else "")]
+      break
+  return "\n".join(lines)
 
 
 def _keyword(verb: str, flag: str) -> str | None:

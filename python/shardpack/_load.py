@@ -1,13 +1,13 @@
 """load: the batches of a dataset, in one call."""
 
-# pylint: disable=redefined-builtin
+# pylint: disable=protected-access,redefined-builtin
 
 from __future__ import annotations
 
 import re
 import warnings
 from operator import index
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, Mapping, Optional, Sequence, Union, overload
 
 from ._augment import Augment, Mix
 from ._dataset import Dataset
@@ -16,15 +16,17 @@ from ._device import Device
 from ._errors import OptionError, nearest
 from ._fields import FieldDecodes
 from ._loader import Loader
-from ._options import choice, flag, whole
+from ._options import choice, dtype_name, flag, whole
 from ._order import Order
 from ._ranks import Share, share_of
 
 if TYPE_CHECKING:
+  import numpy.typing
+  from torch import Tensor as _TensorOfTorch
   from typing_extensions import Unpack
 
   from ._device_loader import DeviceLoader
-  from ._load_types import LoadOptions, SomeDevice, Source
+  from ._load_types import DeviceLoaderOf, Dtype, LoaderOf, LoadOptions, MostOptions, Size, SomeDevice, Source
 
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _SIZE = r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?"
@@ -51,6 +53,28 @@ _OF_TORCH = {
 
 
 @overload
+def load(path: Source, *, size: Size, device: None = None, to: Optional[Literal["numpy"]] = None,
+         **options: Unpack[MostOptions]) -> LoaderOf[numpy.typing.NDArray[Any]]:
+  ...
+
+
+@overload
+def load(path: Source, *, size: Size, device: None = None, to: Literal["torch"], **options: Unpack[MostOptions]) -> LoaderOf[_TensorOfTorch]:
+  ...
+
+
+@overload
+def load(path: Source, *, size: Size, device: SomeDevice, to: Literal["numpy"],
+         **options: Unpack[MostOptions]) -> DeviceLoaderOf[numpy.typing.NDArray[Any]]:
+  ...
+
+
+@overload
+def load(path: Source, *, size: Size, device: SomeDevice, to: Literal["torch"], **options: Unpack[MostOptions]) -> DeviceLoaderOf[_TensorOfTorch]:
+  ...
+
+
+@overload
 def load(path: Source, *, device: None = None, **options: Unpack[LoadOptions]) -> Loader:
   ...
 
@@ -65,7 +89,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
          rank: Union[int, str] = "auto", world_size: Union[int, str] = "auto", drop_last: bool = False, pad_last: bool = False,
          crop: str = "random_resized", scale: Optional[Sequence[float]] = None, ratio: Optional[Sequence[float]] = None,
          shortest_side: Optional[int] = None, flip: float = 0.0, filter: str = "bilinear", channels: int = 3,
-         dtype: str = "uint8", layout: str = "nhwc", mean: Sequence[float] = (0.0, 0.0, 0.0),
+         dtype: Dtype = "uint8", layout: str = "nhwc", mean: Sequence[float] = (0.0, 0.0, 0.0),
          std: Sequence[float] = (1.0, 1.0, 1.0), augment: Union[Augment, str, None] = None, views: int = 1,
          mix: Optional[Mix] = None, fields: Sequence[str] = ("image",),
          decode_fields: Optional[Mapping[str, FieldDecodes]] = None, device: Any = None, channels_last: bool = False,
@@ -82,6 +106,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   size: images are decoded to size x size, or (width, height), in pixels: uint8 or dtype, [n, h, w, 3] or with layout='nchw'
     [n, 3, h, w]. None: batches have the encoded bytes. crop: 'random_resized' (scale, ratio), 'center' (of shortest_side, by
     default 256 for 224) or 'resize'. flip: how probable a mirrored image is. mean, std: of numbers from 0 to 1, one a channel.
+    dtype: 'uint8', 'float32', 'float16', with device= 'bfloat16'; or torch.float32, numpy.float32, jax.numpy.float32.
   augment: operations on the pixels: an Augment, or its text such as 'rand_augment(2, 9)'. views: versions of each image. mix: a Mix; then
     the labels of `images, labels = batch` are batch.soft_labels.
   fields: what is read beside the image: ['image', 'json']. decode_fields: what moves with its crop:
@@ -121,9 +146,10 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
     raise OptionError("drop_last leaves the last step out, so pad_last has nothing to pad: give one of them")
   steps = _global_batch(batch, global_batch, share)
   order = _order(dataset, {"global_batch": steps, "mode": _mode(shuffle), "seed": seed, "tail": tail}, weights, epoch_samples)
+  order._of_load = True
   _warn_of_empty(order, share, flag(pad_last, "pad_last"))
   target = None if device is None else device if isinstance(device, Device) else Device(device)
-  looks = {"dtype": dtype, "layout": layout, "mean": mean, "std": std}
+  looks = {"dtype": dtype_name(dtype), "layout": layout, "mean": mean, "std": std}
   crops = {"crop": crop, "scale": scale, "ratio": ratio, "shortest_side": shortest_side}
   others = {"flip": flip, "filter": filter, "channels": channels, "fast": fast, "augment": augment, "views": views}
   if size is None:
@@ -181,9 +207,10 @@ def _global_batch(batch: Optional[int], global_batch: Optional[int], share: Shar
 
 
 def _mode(shuffle: Any) -> str:
-  if shuffle not in (True, False, "block"):
-    raise OptionError(f"shuffle must be True, False or 'block', not {shuffle!r}")
-  return _SHUFFLES[shuffle]
+  try:
+    return _SHUFFLES[shuffle if isinstance(shuffle, str) else flag(shuffle, "shuffle")]
+  except (KeyError, OptionError):
+    raise OptionError(f"shuffle must be True, False or 'block', not {shuffle!r}") from None
 
 
 def _order(dataset: Dataset, options: dict[str, Any], weights: Any, epoch_samples: int) -> Order:

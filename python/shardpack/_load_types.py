@@ -1,14 +1,19 @@
-"""The keywords of load() for type checkers. Imported by them alone."""
+"""The keywords of load() for type checkers, and what it returns. Imported by them alone."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Mapping, Optional, Protocol, Sequence, TypedDict, Union
+from typing import Any, Generic, Iterator, Literal, Mapping, Optional, Protocol, Sequence, TypedDict, TypeVar, Union
+
+import numpy
 
 from ._arguments import Path
 from ._augment import Augment, Mix
+from ._batch import Batch
 from ._dataset import Dataset
 from ._device import Device
+from ._device_loader import DeviceBatch, DeviceLoader
 from ._fields import FieldDecodes
+from ._loader import Loader
 
 Source = Union[Path, Sequence[Union[Path, Dataset]], Dataset]
 
@@ -25,16 +30,82 @@ class DeviceOfTorch(Protocol):
     ...
 
 
+class DtypeOfTorch(Protocol):
+  """torch.dtype."""
+
+  @property
+  def is_floating_point(self) -> bool:
+    ...
+
+  @property
+  def itemsize(self) -> int:
+    ...
+
+
+Dtype = Union[str, type, "numpy.dtype[Any]", DtypeOfTorch]
+Size = Union[int, tuple[int, int]]
 SomeDevice = Union[str, int, Device, DeviceOfTorch]
 
 
-class LoadOptions(TypedDict, total=False):
+Array = TypeVar("Array")
+
+
+class BatchOf(Batch, Generic[Array]):
+  """A Batch that is decoded, whose arrays are of a known library."""
+
+  @property
+  def images(self) -> Array:
+    raise NotImplementedError
+
+  @property
+  def labels(self) -> Array:
+    raise NotImplementedError
+
+  def __iter__(self) -> Iterator[Array]:
+    raise NotImplementedError
+
+
+class LoaderOf(Loader, Generic[Array]):
+  """The Loader of these."""
+
+  def __iter__(self) -> Iterator[BatchOf[Array]]:
+    raise NotImplementedError
+
+  def __next__(self) -> BatchOf[Array]:
+    raise NotImplementedError
+
+
+class DeviceBatchOf(DeviceBatch, Generic[Array]):
+  """The same on a device."""
+
+  @property
+  def images(self) -> Array:
+    raise NotImplementedError
+
+  @property
+  def labels(self) -> Array:
+    raise NotImplementedError
+
+  def __iter__(self) -> Iterator[Array]:
+    raise NotImplementedError
+
+
+class DeviceLoaderOf(DeviceLoader, Generic[Array]):
+  """The DeviceLoader of these."""
+
+  def __iter__(self) -> Iterator[DeviceBatchOf[Array]]:
+    raise NotImplementedError
+
+  def __next__(self) -> DeviceBatchOf[Array]:
+    raise NotImplementedError
+
+
+class MostOptions(TypedDict, total=False):
   """Those that do not decide what load() returns."""
 
   split: Optional[str]
   batch: Optional[int]
   global_batch: Optional[int]
-  size: Union[int, tuple[int, int], None]
   epochs: int
   shuffle: Union[bool, Literal["block"]]
   seed: int
@@ -49,7 +120,7 @@ class LoadOptions(TypedDict, total=False):
   flip: float
   filter: Literal["bilinear", "box", "bicubic", "lanczos"]
   channels: int
-  dtype: Literal["uint8", "float32", "float16", "bfloat16"]
+  dtype: Union[Literal["uint8", "float32", "float16", "bfloat16"], type, "numpy.dtype[Any]", DtypeOfTorch]
   layout: Literal["nhwc", "nchw"]
   mean: Sequence[float]
   std: Sequence[float]
@@ -60,7 +131,6 @@ class LoadOptions(TypedDict, total=False):
   decode_fields: Optional[Mapping[str, FieldDecodes]]
   channels_last: bool
   decode_on: Literal["host", "device", "auto"]
-  to: Optional[Literal["numpy", "torch", "jax", "tf"]]
   weights: Any
   epoch_samples: int
   cursor: Union[str, bytes, Mapping[str, Any], None]
@@ -76,3 +146,10 @@ class LoadOptions(TypedDict, total=False):
   other_augment: bool
   fast: bool
   map_shards: bool
+
+
+class LoadOptions(MostOptions, total=False):
+  """And those that decide what batches have."""
+
+  size: Union[int, tuple[int, int], None]
+  to: Optional[Literal["numpy", "torch", "jax", "tf"]]

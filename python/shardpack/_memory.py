@@ -80,10 +80,23 @@ class Memory:
     return numpy.frombuffer(self._all[address:address + count * dtype.itemsize].toreadonly(), dtype)
 
 
+def row_of(values: Any, what: str, wanted: str = "a row of numbers", dtype: Any = None) -> Any:
+  """NumPy's array of an argument: of anything that it takes, with __array__ or as numbers, and of what has only __dlpack__."""
+  numpy = import_numpy()
+  try:
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+      values = numpy.from_dlpack(values)
+    return numpy.asarray(values, dtype)
+  except (BufferError, RuntimeError, TypeError, ValueError) as error:  # as of a tensor on a device
+    text = repr(values)
+    why = f": {error}" if hasattr(values, "__array__") or hasattr(values, "__dlpack__") else ""
+    raise OptionError(f"{what} must be {wanted}, not {text if len(text) <= 100 else text[:100] + '...'}{why}") from None
+
+
 def ids_of(values: Any, what: str) -> tuple[int, int, Any]:
   """(address, count, what keeps them) of anything that NumPy takes for a row of whole numbers. Nothing is rounded."""
   numpy = import_numpy()
-  array = numpy.asarray(values)
+  array = row_of(values, what, "a row of ids")
   if array.ndim != 1:
     raise OptionError(f"{what} must be a row of ids, such as a list, not {'one value' if array.ndim == 0 else 'several rows'}")
   if array.dtype.kind == "b":

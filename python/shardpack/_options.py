@@ -19,6 +19,22 @@ def choice(value: Any, what: str, numbers: Mapping[str, Any]) -> Any:
   return numbers[value]
 
 
+def dtype_name(dtype: Any) -> Any:
+  """'float32' of torch's, NumPy's, JAX's and TensorFlow's, without importing one of them; None of None."""
+  if dtype is None or isinstance(dtype, str):
+    return dtype
+  name = None
+  if isinstance(dtype, type):  # numpy.float32, jax.numpy.float32
+    name = dtype.__name__ if hasattr(dtype, "dtype") else None
+  elif type(dtype).__module__ == "torch":
+    name = str(dtype).rpartition(".")[2]
+  elif getattr(dtype, "isnative", True):
+    name = getattr(dtype, "name", None)
+  if not isinstance(name, str):
+    raise OptionError(f"dtype must be a name, such as 'float32', or a dtype of torch, NumPy or JAX, not {dtype!r}")
+  return name
+
+
 def whole(value: Any, what: str, bits: int = 64, least: int = 0) -> int:
   """A number that an unsigned integer of so many bits holds; ctypes would cut a larger one, and many a 0 is a default in C."""
   number = _index(value, what)
@@ -58,13 +74,25 @@ def signed(value: Any, what: str) -> int:
 def real(value: Any, what: str) -> float:
   try:
     return float(0 + value)  # which text and a bool's "no" are not
-  except TypeError:
+  except (OverflowError, RuntimeError, TypeError, ValueError):  # of an array with several
     raise OptionError(f"{what} must be a number, not {value!r}") from None
+
+
+def within(value: Any, what: str, low: float, high: float, wanted: str) -> float:
+  """A number from `low` to `high`, which `wanted` says in words."""
+  number = real(value, what)
+  if not low <= number <= high:
+    raise OptionError(f"{what} must be {wanted}, not {value!r}")
+  return number
 
 
 def flag(value: Any, what: str) -> bool:
   """Any other value, such as 'no', would be one of the two as well."""
-  if value not in (False, True):
+  try:
+    known = value in (False, True)
+  except (RuntimeError, ValueError):  # an array with several
+    known = False
+  if not known:
     raise OptionError(f"{what} must be True or False, not {value!r}")
   return bool(value)
 
@@ -77,12 +105,9 @@ def of_type(value: Any, of: Any, what: str) -> Any:
   return value
 
 
-def normalising(dtype: str | None, mean: Sequence[float], std: Sequence[float], channels: int = 3) -> tuple[Any, Any]:
+def normalising(dtype: Any, mean: Sequence[float], std: Sequence[float], channels: int = 3) -> tuple[Any, Any]:
   """mean and std of (number - mean) / std, for each channel one."""
-  for value, what in ((mean, "mean"), (std, "std")):
-    if not isinstance(value, Iterable):
-      raise OptionError(f"{what} must be {channels} numbers, one per channel, not {value!r}")
-  mean, std = tuple(mean), tuple(std)
+  mean, std = (_numbers(value, what, channels) for value, what in ((mean, "mean"), (std, "std")))
   if (dtype or "uint8") == "uint8" and (any(number != 0 for number in mean) or any(number != 1 for number in std)):
     raise OptionError("mean and std need another dtype than 'uint8', such as 'float32'")
   means, stds = _threes(mean, "mean", channels), _threes(std, "std", channels)
@@ -93,8 +118,17 @@ def normalising(dtype: str | None, mean: Sequence[float], std: Sequence[float], 
   return means, stds
 
 
+def _numbers(values: Any, what: str, count: int) -> tuple[float, ...]:
+  try:
+    return tuple(real(value, what) for value in values)
+  except TypeError as error:
+    if isinstance(error, OptionError):
+      raise
+    raise OptionError(f"{what} must be {count} numbers, one per channel, not {values!r}") from None
+
+
 def _threes(values: tuple[float, ...], what: str, channels: int) -> Any:
-  numbers = tuple(real(value, what) for value in (values * 3 if len(values) == channels == 1 else values))
+  numbers = values * 3 if len(values) == channels == 1 else values
   if len(numbers) != 3:
     raise OptionError(f"{what} must be three numbers, one per channel, not {values}")
   if channels == 1 and len(set(numbers)) > 1:

@@ -37,6 +37,8 @@ class Order:
   dtype('uint64')
   """
 
+  _of_load = False  # whether the arguments of load() made it, by which a message then names what differs
+
   def __init__(self, samples: int, global_batch: int, *, mode: str = "shuffle", seed: int = 0, tail: str = "drop",
                block_samples: int = 256, window_blocks: int = 64, subset: Any = None,
                mixture: Sequence[tuple[int, int, float]] = (), epoch_samples: int = 0) -> None:
@@ -66,7 +68,9 @@ class Order:
 
   def _with(self, **changes: Any) -> Order:
     """The same in all else."""
-    return Order(**{**self._given, **changes})
+    order = Order(**{**self._given, **changes})
+    order._of_load = self._of_load
+    return order
 
   @property
   def steps(self) -> int:

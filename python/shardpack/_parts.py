@@ -2,7 +2,8 @@
 
   options.json    the arguments of the finish, the number of workers, and the classes
   labels.json     whether labels are numbers or names, with the first one
-  w00003.ended    worker 3 has given all its samples; it is gone while a Writer of this worker is open again
+  w00003.ended    worker 3 has given all its samples, of which earlier runs had left as many as it says; it is gone while a Writer of
+                  this worker is open again
 
 The library removes them with the parts, once these are published.
 """
@@ -38,6 +39,17 @@ def folder(path: bytes) -> bytes:
 def there_are_some(path: bytes) -> bool:
   """Whether an earlier writer has left samples."""
   return any(_is_part(name) for name in _names(path))
+
+
+def way_on(path: bytes) -> str:
+  """What a message adds where there is no dataset yet, but a Writer's samples for it; "" where there are none."""
+  path = path.rstrip(b"/")
+  for dataset in (path, path.removesuffix(b".parts")):
+    if _OPTIONS in _names(dataset):
+      name = os.fsdecode(dataset)
+      return (f"\n{name}.parts has the samples of a Writer that has not finished: shardpack.Writer({name!r}) with the same arguments goes on with "
+              f"them, and shardpack.finish({name!r}) makes them the dataset")
+  return ""
 
 
 def samples_of(path: bytes, worker: int) -> int:
@@ -179,10 +191,36 @@ def begin(path: bytes, worker: int) -> None:
     pass
 
 
-def end(path: bytes, worker: int) -> None:
-  """The worker has given all its samples, and they are safe."""
-  with open(_mark(path, worker), "wb"):
-    pass
+def end(path: bytes, worker: int, resumed: int) -> None:
+  """The worker has given all its samples, and they are safe. resumed: of them, those that earlier runs had left."""
+  with open(_mark(path, worker), "wb") as mark:
+    mark.write(b"%d" % resumed)
+
+
+def resumed_of(path: bytes, workers: int) -> int:
+  """Of all workers together, as they said in the end."""
+  found = 0
+  for worker in range(workers):
+    with suppress(FileNotFoundError, ValueError), open(_mark(path, worker), "rb") as mark:  # older ones are empty
+      found += int(mark.read())
+  return found
+
+
+def check_labels(path: bytes) -> None:
+  """OptionError names the parts if the samples of some have labels, and those of others have none."""
+  parts: dict[bool, list[str]] = {True: [], False: []}
+  for name in sorted(filter(_is_part, _names(path))):
+    with suppress(FileNotFoundError, ValueError, KeyError, TypeError):  # of what is damaged the library says so
+      parts[bool(_read(path, name)["classes"])].append(name.decode().removesuffix(".json"))
+  if parts[True] and parts[False]:
+    shown, out = os.fsdecode(folder(path)), os.fsdecode(path)
+    raise OptionError(f"the samples of {_some(parts[True])} in {shown} have labels, and those of {_some(parts[False])} have none. Nothing was published: "
+                      f"shardpack.finish({out!r}, missing_part=\"keep\") packs them without one; or remove the files of these parts, and run their "
+                      "worker again")
+
+
+def _some(names: list[str]) -> str:
+  return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 
 def check_ended(path: bytes, workers: int, take_unfinished: bool = False) -> None:

@@ -47,7 +47,7 @@ class Report:
 
   For all jobs: `ok` (nothing was left out, nothing found; the report is then true), `exit_code`, `samples` (packed, checked, or files written), `shards`,
   `skipped` (inputs that were left out), `identity` ("xxh3:..."), `seconds`, `messages` (what `pack` wrote for people).
-  Of `validate`: `findings`, `errors`, `warnings`. What a job does not report is an AttributeError.
+  Of `validate`: `findings`, `errors`, `warnings`. Of a Writer: `resumed`, the samples that earlier runs had left in it. What a job does not report is an AttributeError.
 
   >>> report = shardpack.validate("shards", level="quick")
   >>> report.ok, report.errors, report.level
@@ -101,6 +101,6 @@ class Report:
     return sorted({*super().__dir__(), *self._facts})
 
   def __repr__(self) -> str:
-    facts = [f"{name}={value!r}" for name in ("samples", "shards", "skipped", "errors", "identity")
+    facts = [f"{name}={value!r}" for name in ("samples", "resumed", "shards", "skipped", "errors", "identity")
              if (value := getattr(self, name, None)) is not None]
     return f"<Report {'ok' if self.ok else f'exit code {self.exit_code}'}: {', '.join(facts)}>"

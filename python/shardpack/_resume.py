@@ -6,14 +6,19 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any, Mapping, NamedTuple, Optional, Union
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Union
 
 from ._errors import CursorError, OptionError
 from ._order import Order
 
 VERSION = 1
-# What another global batch may change: the rest of the epoch is known all the same.
-_OF_BATCH = {"global_batch", "tail", "steps", "mixture"}
+# What may be another one in the rest of an epoch, whose samples are known all the same.
+_OF_BATCH = ("global_batch", "tail")
+# What load() has in the place of an Order's options, and its values.
+_OF_LOAD: dict[str, tuple[str, dict[str, str]]] = {
+    "mode": ("shuffle", {"shuffle": "True", "sequential": "False", "block_shuffle": "'block'"}),
+    "tail": ("drop_last", {"drop": "True", "pad": "False"}),
+}
 # Version 2 has the digest of an augmentation in front of the epoch.
 _CURSOR = (r"shardpack-cursor:(?:1(?=(?::[^:]*){5}$)|2(?=(?::[^:]*){6}$)):([0-9a-f]{32}):([0-9a-f]{16}):(?:([0-9a-f]{8}):)?"
            r"(\d{1,20}):(\d{1,20}):[0-9a-f]{16}")
@@ -82,22 +87,34 @@ def read(content: Any) -> Saved:
 def check_dataset(saved: Saved, identity: str) -> None:
   """identity: the dataset's, in hex."""
   if saved.dataset != identity:
-    raise error([("dataset", "xxh3:" + saved.dataset, "xxh3:" + identity)])
+    was, now = "xxh3:" + saved.dataset, "xxh3:" + identity
+    raise _error([("dataset", was, now)], [f"it is of another dataset, split or selection: its identity was {was}, and is {now}"],
+                 _or_leave_out(saved))
 
 
 def check_augment(saved: Saved, own: str, augmentation: str) -> None:
   """own: the loader's cursor; augmentation: its text."""
   now = read(own).augment
   if saved.augment != now:
-    raise of_other_augment(saved, now or "none", augmentation)
+    raise _of_other_augment(saved, now or "none", augmentation)
 
 
-def of_other_augment(saved: Saved, now: str, augmentation: str) -> CursorError:
-  """now: in place of the text, where one of the two is not known."""
-  difference = None
+def _of_other_augment(saved: Saved, now: str, augmentation: str) -> CursorError:
+  """now: the digest, "none", or "" where it is not known."""
+  advice = "with other_augment=True a loader resumes all the same"
   if saved.augmentation and augmentation:
     difference = _first_difference(_plan(saved.augmentation), _plan(augmentation))
-  return error([difference or ("augmentation", saved.augment or "none", now)], "; with other_augment=True a loader resumes all the same")
+    if difference:
+      what, was, new = difference
+      return _error([difference], [f"{what} was {was}, and is {new}"], advice)
+  if saved.augment is None:
+    told = "it is of a run without augmentation"
+  elif now == "none":
+    told = "it is of a run with augmentation, and this one is without"
+  else:
+    told = "it is of a run with another augmentation"
+    told += "" if saved.augmentation else ", of which a cursor alone does not say what differs (a state_dict() does)"
+  return _error([("augmentation", saved.augment or "none", now or "another")], [told], advice)
 
 
 def _plan(augmentation: str) -> tuple[list[str], dict[str, str]]:
@@ -129,10 +146,10 @@ def check_order(saved: Saved, order: Order, strict: bool) -> None:
   """Whether a run in this order may go on from there."""
   if saved.order is None or saved.order == order.explain():
     return
-  differences = _differences(saved.order, order.explain())
-  if strict or any(what not in _OF_BATCH for what, _, _ in differences):
-    raise error(differences, "; load_state_dict(state, strict=False) resumes all the same, with the epoch's samples not yet seen"
-                if all(what in _OF_BATCH for what, _, _ in differences) else "")
+  only_batch = _as_of(order, saved.order, _OF_BATCH) == saved.order
+  if strict or not only_batch:
+    advice = "load_state_dict(state, strict=False) resumes all the same, with the epoch's samples not yet seen"
+    raise _error(_differences(saved.order, order.explain()), _told(saved.order, order), advice if only_batch else _or_leave_out(saved))
 
 
 def where(saved: Saved, order: Order) -> Union[tuple[int, int], Rest]:
@@ -140,10 +157,9 @@ def where(saved: Saved, order: Order) -> Union[tuple[int, int], Rest]:
   began = saved.before or saved.order or order.explain()
   before = order
   if began != order.explain():
-    facts = _facts(began)
-    before = order._with(global_batch=int(facts.get("global_batch", 0)), tail=facts.get("tail", "drop"))
+    before = order._with(**_options_of(began, _OF_BATCH))
     if before.explain() != began:
-      raise error(_differences(began, before.explain()))
+      raise _error(_differences(began, before.explain()), _told(began, before), _or_leave_out(saved))
   seen = min(saved.seen if saved.before else saved.step * before.global_batch, before.samples)
   if began == order.explain() and seen % order.global_batch == 0:
     return saved.epoch, seen // order.global_batch
@@ -155,9 +171,9 @@ def where(saved: Saved, order: Order) -> Union[tuple[int, int], Rest]:
   return Rest(left, began, saved.cursor, saved.epoch, seen)
 
 
-def error(differences: list[tuple[str, str, str]], advice: str = "") -> CursorError:
-  made = CursorError("cannot resume from this cursor: " +
-                     "; ".join(f"{what} was {was}, and is {now}" for what, was, now in differences) + advice)
+def _error(differences: Iterable[tuple[str, str, str]], told: Iterable[str], advice: str) -> CursorError:
+  """told: the same for people."""
+  made = CursorError(f"cannot resume from this cursor: {'; '.join(told)}; {advice}")
   made.code, made.differences = "INVALID", tuple(differences)
   return made
 
@@ -165,11 +181,58 @@ def error(differences: list[tuple[str, str, str]], advice: str = "") -> CursorEr
 def of_refused(refused: OptionError, saved: Saved, own: str, order: Order) -> CursorError:
   """What the library refuses: another order whose line is not known, another augmentation, a step that there is not. own: the cursor
   of a loader in this order."""
+  now = read(own)
+  if saved.digest != now.digest:
+    by = "shuffle, drop_last" if order._of_load else "mode, tail"
+    told = f"it is of another order, of which a cursor alone does not say what differs (a state_dict() does): seed, global batch, {by}, or weights"
+    return _error([("order", saved.order or "digest " + saved.digest, order.explain())], [told], _or_leave_out(saved))
+  if "augmentation" in str(refused):
+    return _of_other_augment(saved, "", "")
   made = CursorError(*refused.args)
   made.__dict__.update(refused.__dict__)
-  if saved.digest != read(own).digest:
-    made.differences = (("order", saved.order or "digest " + saved.digest, order.explain()),)
   return made
+
+
+def _or_leave_out(saved: Saved) -> str:
+  return (f"give what it was, or begin an epoch with what it is now: open the loader without this cursor, and call its "
+          f"set_epoch({saved.epoch + 1 if saved.step else saved.epoch})")
+
+
+def _told(was: str, order: Order) -> list[str]:
+  """What differs, by the arguments that were given: without digests, and without what only follows from something else."""
+  one, other = _facts(was), _facts(order.explain())
+  if _facts(_as_of(order, was, (*_OF_BATCH, "epoch_samples"))).get("mixture") == one.get("mixture"):
+    other["mixture"] = one.get("mixture", "")  # the counts are others, of the same weights
+  told = []
+  words = {"weights": ("subset", "mixture")} if order._of_load else {"subset": ("subset",), "mixture": ("mixture",)}
+  for word, names in words.items():
+    before, after = ([facts[name] for name in names if facts.get(name)] for facts in (one, other))
+    they, were, are = ("they", "were", "are") if word == "weights" else ("it", "was", "is")
+    if bool(before) != bool(after):
+      told.append(f"{word} {were} {'' if before else 'not '}given, and now {are} {'' if after else 'not '}given")
+    elif before != after:
+      told.append(f"the {word} {are} not what {they} {were}")
+  by_weights = bool(told) and order._of_load
+  for what, old, new in _differences(was, order.explain()):
+    word, values = _OF_LOAD.get(what, (what, {})) if order._of_load else (what, {})
+    follows = what in ("subset", "mixture", "steps") or (what == "epoch_samples" and by_weights)
+    if not follows and not (what != "mode" and "none" in (old, new)):  # other modes have other options
+      told.append(f"{word} was {values.get(old, old)}, and is {values.get(new, new)}")
+  return told
+
+
+def _options_of(line: str, names: Iterable[str]) -> dict[str, Any]:
+  """Of an Order that this line explains."""
+  facts = _facts(line)
+  return {name: facts[name] if name == "tail" else int(facts[name]) for name in names if name in facts}
+
+
+def _as_of(order: Order, line: str, names: Iterable[str]) -> str:
+  """The line of this order with those options of another one, or its own where it cannot have them."""
+  try:
+    return order._with(**_options_of(line, names)).explain()
+  except (OptionError, ValueError):
+    return order.explain()
 
 
 def _facts(line: str) -> dict[str, str]:

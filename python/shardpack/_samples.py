@@ -209,7 +209,12 @@ class EncodedBatch:
     return _values(memoryview(self._block[0]), self._block[1][field])
 
   def to(self, framework: str) -> EncodedBatch:
-    """The same batch, whose labels are of 'numpy', 'torch', 'jax' or 'tf'."""
+    """The same batch, whose labels are of 'numpy', 'torch', 'jax' or 'tf'.
+
+    >>> images, labels = shardpack.collate(shardpack.Dataset('shards').__getitems__([0, 1])).to('numpy')
+    >>> labels.tolist()
+    [0, 0]
+    """
     return EncodedBatch(self._block, self._ids, self._labels, framework_of(framework, "framework"))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 from ._columns import Array
 from ._errors import NotFoundError, OptionError, OutOfRangeError, UnsupportedError, nearest
-from ._memory import import_numpy
+from ._memory import import_numpy, row_of
 from ._options import whole
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _numbers(dataset: Dataset, which: Any) -> Array:
   numpy = import_numpy()
   if isinstance(which, (str, bytes)):
     raise TypeError(f"a sample is asked for by its number; dataset.get({which!r}) is the one with that key")
-  array = numpy.asarray(which)
+  array = row_of(which, "samples", "asked for by a number, a slice, a mask or a row of numbers")
   if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iub"):
     raise TypeError("samples must be asked for by a number, a slice, a mask or a row of numbers, not by "
                     + (type(which).__name__ if array.ndim != 1 else f"a row of {array.dtype}"))
@@ -80,7 +80,7 @@ def _numbers(dataset: Dataset, which: Any) -> Array:
 
 
 def _mask(values: Any, count: int, what: str) -> Array:
-  array = import_numpy().asarray(values)
+  array = row_of(values, what, "a row of True and False")
   if array.dtype.kind != "b" or array.ndim != 1:
     raise OptionError(f"{what} must be a row of True and False, not {'of ' + str(array.dtype) if array.ndim == 1 else type(values).__name__}")
   if len(array) != count:

@@ -8,7 +8,7 @@ from operator import index
 from typing import Any, Mapping, Sequence
 
 from ._errors import OptionError
-from ._memory import import_numpy
+from ._memory import import_numpy, row_of
 from ._options import real
 from ._order import Order
 
@@ -25,10 +25,7 @@ def order_of(weights: Any, labels: Any, classes: Sequence[str], samples: int, ep
   elif isinstance(weights, Mapping):
     of_sample = _of_classes(weights, labels, classes)
   else:
-    try:
-      of_sample = numpy.asarray(weights, numpy.float64)
-    except (TypeError, ValueError):
-      raise OptionError(f"weights must be 'balanced', a dict of classes or a row of numbers, not {_shortened(weights)}") from None
+    of_sample = row_of(weights, "weights", "'balanced', a dict of classes or a row of numbers", numpy.float64)
     if of_sample.shape != (samples,):
       raise OptionError(f"weights has the shape {of_sample.shape}, but the dataset has {samples} samples")
   if not numpy.isfinite(of_sample).all() or (of_sample < 0).any() or not (of_sample > 0).any():
@@ -60,11 +57,6 @@ def _of_classes(weights: Mapping[Any, float], labels: Any, classes: Sequence[str
     given[number] = name
     of_sample[labels == number] = real(weight, f"weights[{name!r}]")
   return of_sample
-
-
-def _shortened(value: Any) -> str:
-  text = repr(value)
-  return text if len(text) <= 100 else text[:100] + "..."
 
 
 def _class_of(name: Any, numbers: Mapping[Any, int]) -> int:

@@ -538,16 +538,20 @@ class Writer:
 
   def _publish(self, progress: Shown) -> Report:
     handle = self._open_handle()
+    if not any(word.startswith(b"--missing-part") for word in self._words):
+      _parts.check_labels(self._path)
+    resumed = _parts.resumed_of(self._path, self._workers)
     command = [b"convert", *self._words, b"--out=" + self._path, b"--", _parts.folder(self._path)]
     # Its start is waited for as any call of the library.
     self._flushing = Aside(made, library.job_release, library.writer_finish, handle)
     job = Job._of(command, self._flushing.result, f" of {given.shown(self._path)}; they stay in {self._parts()}")
     try:
-      self.result = job.wait(progress)
+      report = job.wait(progress)
     except PackError as error:
       raise self._with_way_on(error)
     finally:
       job._let_go()
+    self.result = Report({**report.as_dict, "resumed": resumed}, report.exit_code, report.messages)
     return self.result
 
   def close(self) -> None:
@@ -569,7 +573,7 @@ class Writer:
     """It has given all its samples."""
     if self._numbers is not None:  # where links cannot be made, two workers may both have been first
       self._agree_on_labels(*self._numbers, again=True)
-    _parts.end(self._path, self._worker)
+    _parts.end(self._path, self._worker, self._earlier)
 
   def _let_go(self) -> None:
     """Another writer can be this worker, even if something, such as an exception, still refers to this one."""

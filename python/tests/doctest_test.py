@@ -81,6 +81,8 @@ class Docstrings(unittest.TestCase):
       for member, text, function in members(item) if inspect.isclass(item) else ():
         with self.subTest(f"{name}.{member}"):
           self.assertGreater(len(text or ""), 5, f"{name}.{member} has no docstring")
+          if not isinstance(inspect.getattr_static(item, member), property) and not issubclass(item, BaseException) and not ADAPTERS:
+            self.assertIn(">>>", text, f"{name}.{member} has no example")
           returned = str(getattr(function, "__annotations__", {}).get("return", ""))
           if ARRAYS.search(returned):
             self.assertRegex(text, SHAPE, f"{name}.{member} does not say the shape of its array")

@@ -214,24 +214,28 @@ class OptionsTest(unittest.TestCase):
   def test_what_cannot_be(self):
     for how, why in (({"bits": 12}, "8 or 16"), ({"ignore": 256}, "ignore"), ({"nearest": "linear"}, "nearest"),
                      ({"colors": {(1, 2): 3}}, "three numbers"), ({"colors": {(1, 2, 300): 3}}, "colour's part"), ({"share": "some"}, "share"),
-                     ({"classes": -1}, "classes")):
+                     ({"classes": -1}, "classes"), ({"classes": 300}, "classes must be at most 256 with bits=8, not 300"),
+                     ({"bits": 16, "classes": 300}, "one has the label 255; give ignore=300 or more"),
+                     ({"colors": {(1, 2, 3): 256}}, "a colour's label must be a number from 0 to 255, not 256"),
+                     ({"classes": 3, "colors": {(1, 2, 3): 3}}, r"colors has the label 3 for \(1, 2, 3\), but there are 3 classes")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Labels(**how)
     with self.assertRaisesRegex(shardpack.OptionError, "bits must be a whole number, not 8.0"):
       shardpack.Labels(bits=8.0)
-    with self.assertRaisesRegex(shardpack.OptionError, "overlap"):
-      shardpack.CocoLabels(overlap="first")
+    shardpack.Labels(classes=3, colors={(1, 2, 3): 2, (4, 5, 6): 255}), shardpack.Labels(ignore=0, classes=256)
+    for how, why in (({"overlap": "first"}, "overlap"), ({"bits": 16, "classes": 300}, "one has the label 255")):
+      with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
+        shardpack.CocoLabels(**how)
     for how, why in (({"format": "cxcywh"}, "format"), ({"pairs": [(1, 2)]}, "pairs name 2 keypoints, but there are 0"), ({"keypoints": 3, "pairs": [1]}, "two keypoints"),
                      ({"box_from": "mask"}, "box_from"), ({"polygons": 2}, "polygons"), ({"min_visible": "x"}, "min_visible must be a number"),
-                     ({"keypoints": 1.5}, "keypoints")):
+                     ({"min_visible": 2}, "min_visible must be a share, from 0 to 1, not 2"), ({"min_visible": float("nan")}, "min_visible must be a share"),
+                     ({"keypoints": 1.5}, "keypoints"), ({"keypoints": 1025}, "keypoints must be a number from 0 to 1024, not 1025"),
+                     ({"keypoints": 3, "pairs": [(0, 3)]}, r"pairs must name each of the 3 keypoints, counted from 0, at most once, not \(\(0, 3\),\)"),
+                     ({"keypoints": 4, "pairs": [(0, 1), (1, 2)]}, "at most once")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Coco(**how)
     for fields, why in (({"mask.png": "bilinear"}, "'labels', 'coco'"), ({"json": ["coco", "coco"]}, "has the objects already"), ({"mask.png": 7}, ", not 7"), ({"msak.png": "labels"}, "msak.png"),
-                        ({"json": shardpack.Coco(min_visible=2)}, "min_visible"), (["mask.png"], "must be a dict"),
-                        ({"mask.png": shardpack.Labels(classes=300)}, "300 classes"),
-                        ({"mask.png": shardpack.Labels(bits=16, classes=300)}, "255, which is what to ignore"),
-                        ({"json": shardpack.CocoLabels(bits=16, classes=300)}, "255, which is what to ignore"),
-                        ({"json": shardpack.Coco(keypoints=3, pairs=[(0, 3)])}, "keypoint 3 of 3")):
+                        (["mask.png"], "must be a dict")):
       with self.subTest(fields), self.assertRaisesRegex(shardpack.OptionError, why):
         load(decode_fields=fields)
     with self.assertRaisesRegex(shardpack.OptionError, "needs a Decode"):

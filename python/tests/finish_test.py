@@ -39,6 +39,81 @@ class FinishTest(unittest.TestCase):
     self.write(0, of=4)
     self.assertEqual(shardpack.finish(self.out).samples, 8)
 
+  def test_samples_with_and_without_labels_of_several_workers(self):
+    """What one worker cannot know of the others is said in the end, by their parts."""
+    for number, (options, labels) in enumerate((({}, ("cat", None, "dog")), ({"classes": ["dog", "cat"]}, ("cat", None, "dog")), ({}, (None, 7, None)))):
+      out = f"{self.out}-{number}"
+      writers = [shardpack.Writer(out, worker=worker, workers=3, **options) for worker in range(3)]  # at the same time
+      for worker, label in enumerate(labels):
+        writers[worker].add(f"{worker}", image(worker), label)
+        writers[worker].close()
+      with self.subTest(labels), self.assertRaises(shardpack.OptionError) as caught:
+        shardpack.finish(out)
+      one, other = ["w00000-000000", "w00002-000000"], "w00001-000000"
+      have = (", ".join(one), other) if labels[0] else (other, ", ".join(one))
+      self.assertIn(f"the samples of {have[0]} in {out}.parts have labels, and those of {have[1]} have none. Nothing was published: "
+                    f"shardpack.finish({out!r}, missing_part=\"keep\")", str(caught.exception))
+      self.assertFalse(os.path.exists(out))
+      report = shardpack.finish(out, missing_part="keep")
+      self.assertEqual((report.samples, {key: label for key, (label, _) in held(out).items()}),
+                       (3, {f"{worker}": None if label is None else str(label) for worker, label in enumerate(labels)}))
+    with shardpack.Writer(self.out, worker=1, workers=2) as writer:
+      writer.add("b", image(50))
+    self.write(0)
+    with self.assertRaisesRegex(shardpack.OptionError, "of w00001-000000 have none"):
+      shardpack.finish(self.out)
+    for name in os.listdir(self.out + ".parts"):
+      if name.startswith("w00001-000000"):
+        os.unlink(os.path.join(self.out + ".parts", name))
+    self.write(1)
+    self.assertEqual(shardpack.finish(self.out).samples, 4)
+
+  def test_labels_of_an_earlier_run_with_classes(self):
+    with self.assertRaises(ZeroDivisionError), shardpack.Writer(self.out, classes=["cat"]) as writer:
+      writer.add("a", image(0), "cat")
+      print(1 / 0)
+    with self.assertRaisesRegex(shardpack.OptionError, "of w00000-000000 in .* have labels, and those of w00000-000001 have none"), \
+        self.assertWarns(RuntimeWarning), shardpack.Writer(self.out, classes=["cat"]) as writer:
+      writer.add("b", image(1))
+
+  def test_samples_that_were_resumed_are_counted(self):
+    with shardpack.Writer(self.out + "-alone") as writer:
+      writer.add("a", image(0))
+    self.assertEqual((writer.result.resumed, repr(writer.result)[:34]), (0, "<Report ok: samples=1, resumed=0, "))
+    for run in range(3):  # the last of which ends
+      with self.assertRaises(ZeroDivisionError), shardpack.Writer(self.out, worker=1, workers=2) as writer:
+        writer.add(f"1-{run}", image(run), "cat")
+        print(1 / 0)
+    self.write(0, samples=3)
+    with shardpack.Writer(self.out, worker=1, workers=2) as writer:
+      writer.add("1-3", image(9), "cat")
+    report = shardpack.finish(self.out)
+    self.assertEqual((report.samples, report.resumed, report.as_dict["resumed"]), (7, 3, 3))
+    with self.assertRaisesRegex(AttributeError, "no 'resumed'"):
+      shardpack.validate(self.out).resumed
+    with self.assertRaises(ZeroDivisionError), shardpack.Writer(self.out, overwrite=True) as writer:
+      writer.add("a", image(0))
+      print(1 / 0)
+    with shardpack.Writer(self.out, overwrite=True) as writer:
+      if "a" not in writer:
+        writer.add("a", image(0))
+      writer.add("b", image(1))
+    self.assertEqual((writer.result.samples, writer.result.resumed), (2, 1))
+
+  def test_what_is_not_finished_is_no_dataset_yet(self):
+    self.write(0)
+    says = (rf"\n{self.out}.parts has the samples of a Writer that has not finished: shardpack.Writer\('{self.out}'\) .* "
+            rf"shardpack.finish\('{self.out}'\) makes them the dataset$")
+    for path in (self.out, self.out + "/", self.out.encode(), self.out + ".parts"):
+      with self.subTest(path), self.assertRaisesRegex(OSError, says):
+        shardpack.Dataset(path)
+    for ask in (lambda: shardpack.load(self.out, batch=1), lambda: shardpack.validate(self.out), lambda: shardpack.convert(self.out, self.out + "-other")):
+      with self.assertRaisesRegex(FileNotFoundError, says):
+        ask()
+    with self.assertRaises(shardpack.NotADatasetError) as caught:
+      shardpack.Dataset(self.out + "-nothing")
+    self.assertNotIn("Writer", str(caught.exception))
+
   def finish_and_kill(self, out, step):
     """The signal that ended it, or 0."""
     environment = {**os.environ, "KILL_AT": str(step), "LD_PRELOAD": KILLER}

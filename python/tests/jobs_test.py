@@ -212,6 +212,25 @@ class JobsTest(unittest.TestCase):
       with self.assertRaisesRegex(shardpack.OptionError, pattern):
         job()
 
+  def test_messages_about_selections_name_what_was_given(self):
+    """And not the list of keys that stands for the selection."""
+    shardpack.pack(IMAGES, self.out)
+    dataset, out = shardpack.Dataset(self.out), self.out + "-out"
+    shardpack.convert(dataset, out, format="tfrecord")
+    for _ in range(2):  # of the whole dataset, and then of another selection
+      with self.assertRaises(shardpack.PackExistsError) as caught:
+        shardpack.convert(dataset[:3], out, format="tfrecord")
+      self.assertEqual(caught.exception.path, out)
+      self.assertRegex(str(caught.exception), f"(?s)^pack convert: {out} was made with another plan:\n  the source's files differ .*\n"
+                       r"Use another folder, or replace what is there. In Python: overwrite=True \(exit code 5\)\nIn Python flags are keywords: compare=True$")
+      self.assertNotRegex(str(caught.exception), r"exclude|\.keys|--out")
+      shardpack.convert(dataset[:5], out, format="tfrecord", overwrite=True)
+    wait = shardpack.Job.wait
+    cancelled = unittest.mock.patch.object(shardpack.Job, "wait", lambda job, _: job.cancel() or wait(job))
+    with self.assertRaises(shardpack.CancelledError) as caught, cancelled:
+      shardpack.convert(dataset[:200], self.out + "-slow", **SLOW)
+    self.assertIn("the packing of a selection was cancelled", str(caught.exception))
+
   def test_selections_have_keys_of_any_bytes(self):
     with shardpack.Writer(self.out, format="tfrecord") as writer:
       for n, key in enumerate((b"#a", b"50%", b"\xff\x01", "é\x85".encode(), b"plain")):

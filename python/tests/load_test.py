@@ -24,6 +24,31 @@ SHARDS = str(WORK / "shards")
 PADDING = shardpack.PADDING_ID
 
 
+class OfOtherLibrary:
+  """An array that NumPy takes by __array__, or refuses."""
+
+  def __init__(self, array, error=None):
+    self.array, self.error = array, error
+
+  def __array__(self, dtype=None, copy=None):
+    if self.error:
+      raise self.error
+    return self.array.astype(dtype or self.array.dtype)
+
+
+class OfDlpack:
+  """An array that has only __dlpack__."""
+
+  def __init__(self, array):
+    self.array = array
+
+  def __dlpack__(self, **options):
+    return self.array.__dlpack__(**options)
+
+  def __dlpack_device__(self):
+    return self.array.__dlpack_device__()
+
+
 def setUpModule():
   example_shards.make(WORK)
 
@@ -109,7 +134,16 @@ class ArgumentsTest(unittest.TestCase):
                           ({"rank": "first"}, "rank must be a number or 'auto'"), ({"rank": 2, "world_size": 2}, "below world_size"),
                           ({"cursor": "nonsense"}, "cursor"), ({"batch": 49, "drop_last": True}, "shorter than the global batch"),
                           ({"drop_last": True, "pad_last": True}, "nothing to pad"), ({"size": 32, "flip": "0.5"}, "flip must be a number"),
-                          ({"size": 32, "mean": 0.5}, "one per channel")):
+                          ({"size": 32, "mean": 0.5}, "one per channel"), ({"size": 8, "mean": numpy.array(0.5)}, "mean must be 3 numbers, one per channel"),
+                          ({"size": 8, "dtype": float}, "dtype must be a name, such as 'float32', .*, not <class 'float'>"),
+                          ({"size": 8, "dtype": numpy.float64}, "dtype must be one of .*, not 'float64'"),
+                          ({"size": 8, "dtype": numpy.dtype(">f4")}, "dtype must be a name, .*, not dtype"),
+                          ({"size": 8, "dtype": numpy.zeros(2), "device": "cpu"}, "dtype must be a name, .*, not array"),
+                          ({"size": 8, "flip": numpy.array([0.5, 0.5])}, "flip must be a number"),
+                          ({"shuffle": numpy.array([True, False])}, "shuffle must be True, False or 'block', not array"),
+                          ({"drop_last": numpy.array([True, False])}, "drop_last must be True or False"),
+                          ({"weights": OfOtherLibrary(numpy.ones(48), RuntimeError("use detach()"))}, "weights must be .*: use detach"),
+                          ({"weights": OfOtherLibrary(numpy.ones(9))}, r"weights has the shape \(9,\)")):
       with self.subTest(options), self.assertRaisesRegex(ValueError, what):
         load(**options)
     with self.assertRaises(FileNotFoundError):
@@ -127,6 +161,36 @@ class ArgumentsTest(unittest.TestCase):
     with self.assertRaisesRegex(ValueError, "layout and mean need size="):
       load(layout="nchw", mean=[0.5] * 3, device="cpu")
     load(crop="random_resized", mean=[0, 0, 0], std=numpy.ones(3), channels=3, fast=False)
+
+  def test_dtypes_and_arrays_of_other_libraries(self):
+    class OfTorch:
+      """torch.float32."""
+      __module__ = "torch"
+      __str__ = lambda self: "torch.float32"
+
+    OfTorch.__module__ = "torch"
+    for dtype in (OfTorch(), numpy.float32, numpy.dtype("float32"), "float32"):
+      decode = shardpack.Decode(8, 8, dtype=dtype)
+      self.assertEqual((repr(decode), next(load(size=8, dtype=dtype)).images.dtype), ("Decode(8, 8, dtype='float32')", numpy.float32))
+      loader = load(size=8).to("cpu", dtype=dtype, layout="nchw")
+      self.assertEqual(numpy.from_dlpack(next(loader).images).dtype, numpy.float32)
+      dataset = shardpack.Dataset(SHARDS)
+      resident = shardpack.ResidentLoader(dataset, shardpack.Order(60, 20), shardpack.Device("cpu"), 8, 8, dtype=dtype)
+      self.assertEqual(numpy.from_dlpack(next(resident).images).dtype, numpy.float32)
+    load(dtype=numpy.uint8)  # the default, which needs no size
+    weights = numpy.arange(48.0)
+    ids = load(weights=weights).ids(0, 0).tolist()
+    for same in (weights.tolist(), OfOtherLibrary(weights), OfDlpack(weights), memoryview(weights)):
+      self.assertEqual(load(weights=same).ids(0, 0).tolist(), ids)
+    order = shardpack.Order(60, 3, mode="sequential", subset=OfDlpack(numpy.array([7, 3, 5])))
+    self.assertEqual(order.ids(0, 0).tolist(), [7, 3, 5])
+    for which in (OfDlpack(numpy.array([7, 3])), OfOtherLibrary(numpy.array([7, 3]))):
+      self.assertEqual(shardpack.Dataset(SHARDS).select(which).keys.tolist(), shardpack.Dataset(SHARDS).keys[[7, 3]].tolist())
+    lost = OfOtherLibrary(weights, TypeError("can't convert cuda:0 device type tensor to numpy"))
+    for ask, what in ((lambda: shardpack.Order(60, 3, subset=lost), "subset must be a row of ids, not .*: can't convert cuda:0"),
+                      (lambda: shardpack.Dataset(SHARDS).select(lost), "samples must be asked for by .*: can't convert cuda:0")):
+      with self.assertRaisesRegex(TypeError, what):
+        ask()
 
   def test_sizes_of_numpy(self):
     for size in (numpy.int64(8), (numpy.uint8(8), 8), numpy.array([8, 8])):

@@ -318,6 +318,12 @@ class ModuleTest(unittest.TestCase):
       shardpack.Loader(self.dataset, self.order(), world_size=3)
     with self.assertRaisesRegex(ValueError, "filter must be one of 'box'"):
       shardpack.Decode(8, 8, filter="nearest")
+    for wrong, why in (({"width": 70_000}, "width"), ({"scale": (0.5, 2)}, "scales are above 0, at most 1"), ({"ratio": (1e-4, 1)}, "ratios are 0.001"),
+                       ({"channels": 2}, "channels must be 1 or 3"), ({"crop": "center", "shortest_side": 4}, "shortest side"), ({"views": 65}, "views must be a number from 1 to 64"),
+                       ({"flip": 2}, "flip must be a probability"), ({"dtype": "float32", "std": (-1, 1, 1)}, "std must be a finite number above 0"),
+                       ({"crop": "resize", "scale": 0.5}, "scale must be two numbers"), ({"augment": "gamma(-1)"}, "gamma")):
+      with self.subTest(wrong), self.assertRaisesRegex(ValueError, why):
+        shardpack.Decode(**{"width": 8, "height": 8, **wrong})
     with self.assertRaisesRegex(ValueError, "no sample has a field json"):
       shardpack.Loader(self.dataset, self.order(), fields=["image", "json"])
     loader = shardpack.Loader(self.dataset, self.order())

@@ -313,6 +313,43 @@ class RefusedTest(unittest.TestCase):
       self.assertEqual((what, was), ("dataset", shardpack.Dataset(SHARDS).split("train").identity))
       self.assertEqual(now, shardpack.Dataset(SHARDS).split("val").identity)
 
+  def test_what_differs_is_said_in_words(self):
+    """Those of load(), or of an Order, with what one can do, and without the digests of the order's line."""
+    def order(**options):
+      dataset = shardpack.Dataset(SHARDS).split("train")
+      return shardpack.Loader(dataset, shardpack.Order(COUNT, 12, **options))
+
+    halves = ((0, 24, 1.0), (24, 24, 1.0))
+    sets = r"; give what it was, or begin an epoch .* set_epoch\(1\)"
+    for was, now, says in (
+        (load(weights={"cat": 3.0}), load(weights={"cat": 2.0}), "the weights are not what they were" + sets),
+        (load(weights=numpy.arange(COUNT) % 3 + 1), load(weights={"cat": 2.0}), "the weights are not what they were" + sets),
+        (load(), load(weights="balanced"), "weights were not given, and now are given" + sets),
+        (load(weights="balanced"), load(epoch_samples=96), "weights were given, and now are not given" + sets),
+        (load(weights="balanced"), load(weights="balanced", epoch_samples=96), "epoch_samples was 48, and is 96" + sets),
+        (load(weights="balanced"), load(weights={"cat": 3.0}, global_batch=24),
+         "the weights are not what they were; global_batch was 12, and is 24" + sets),
+        (load(weights="balanced"), load(weights="balanced", global_batch=24), r"global_batch was 12, and is 24; load_state_dict.*strict=False.*"),
+        (load(), load(shuffle=False, drop_last=True), "shuffle was True, and is False; drop_last was False, and is True" + sets),
+        (load(), load(split="val"), "it is of another dataset, split or selection: its identity was xxh3:.*, and is xxh3:[0-9a-f]+" + sets),
+        (order(), order(mode="block_shuffle"), "mode was shuffle, and is block_shuffle" + sets),
+        (order(subset=range(24)), order(subset=range(12)), "the subset is not what it was" + sets),
+        (order(), order(subset=range(24)), "subset was not given, and now is given" + sets),
+        (order(mixture=halves, epoch_samples=48), order(mixture=((0, 24, 1.0), (24, 24, 3.0)), epoch_samples=48),
+         "the mixture is not what it was" + sets)):
+      next(was)
+      with self.subTest(says):
+        error = self.refused(now, saved(was))
+        self.assertRegex(str(error), f"^cannot resume from this cursor: {says}$")
+        if "dataset" not in says:
+          self.assertNotRegex(str(error), "[0-9a-f]{8}|[0-9]\\+[0-9]")
+        if "strict=False" in says:
+          now.load_state_dict(saved(was), strict=False)
+        else:
+          self.refused(now, saved(was), strict=False)
+          now.set_epoch(1)
+          self.assertEqual(next(now).epoch, 1)
+
   def test_an_interrupt_loses_no_step_of_a_resident_set(self):
     dataset = shardpack.Dataset(SHARDS).split("train")
     resident = lambda: shardpack.ResidentLoader(dataset, shardpack.Order(COUNT, 12), shardpack.Device("cpu"), 8, 8, to="numpy")
@@ -332,8 +369,9 @@ class RefusedTest(unittest.TestCase):
   def test_a_bare_cursor_names_the_order(self):
     cursor = load(seed=4).cursor
     for refuse in (lambda: load(cursor=cursor), lambda: load().load_state_dict({"cursor": cursor, "version": 1}, strict=False)):
-      with self.assertRaisesRegex(shardpack.CursorError, "another order") as raised:
+      with self.assertRaisesRegex(shardpack.CursorError, r"another order, .*\(a state_dict\(\) does\).*set_epoch\(0\)") as raised:
         refuse()
+      self.assertNotRegex(str(raised.exception), "digest|[0-9a-f]{8}")
       self.assertEqual(raised.exception.differences[0][0], "order")
     with self.assertRaises(shardpack.CursorError) as raised:
       load(split="val", global_batch=3, cursor=cursor)

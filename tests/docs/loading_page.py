@@ -35,6 +35,7 @@ class LoadingPageTest(unittest.TestCase):
     done = subprocess.run([TRAIN_LOADER, "shards", *words], cwd=self.folder, capture_output=True, text=True, check=False)
     self.assertEqual(0, done.returncode, done.stderr)
     self.assertIn("the bottleneck is ", done.stderr)
+    self.assertEqual("all epochs are done" in done.stderr, not done.stdout)
     return [tuple(map(int, LINE.fullmatch(line).groups())) for line in done.stdout.splitlines()]
 
   def test_the_page_shows_it(self):

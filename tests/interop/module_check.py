@@ -38,7 +38,8 @@ def own_test(program, module, python, work):
 
 
 def training(program, module, python, work):
-  """Two epochs at once, and killed after a few steps and run again, by as many processes and by more: the same steps with the same loss."""
+  """Two epochs at once, and killed after a few steps and run again, by as many processes and by more: the same steps with the same loss.
+  After the last epoch it says so, and goes on with more."""
   images = work / "images"
   subprocess.run([python, "-c", """
 import pathlib, sys, numpy, PIL.Image
@@ -52,6 +53,14 @@ for n in range(100):
   whole = train(module, python, work, "whole")
   if isinstance(whole, str) or [row[:2] for row in whole] != [(epoch, step) for epoch in range(2) for step in range(STEPS)]:
     return f"trained {whole}"
+  for processes in (1, 2):
+    said = subprocess.run(command(python, work, processes), cwd=work / "whole", env=environment(module), capture_output=True, text=True, check=False)
+    expected = "training is complete: checkpoint.pt has 2 epochs; --epochs 4 goes on with it, and another --checkpoint starts anew\n"
+    if said.returncode != 0 or said.stdout != expected:
+      return f"of a training that is complete it says {said.stdout!r} and {last_words(said)}"
+  more = train(module, python, work, "whole", options=("--epochs", "4"))
+  if isinstance(more, str) or [row[:2] for row in more] != [(epoch, step) for epoch in (2, 3) for step in range(STEPS)]:
+    return f"with more epochs it trained {more}"
   for before, after in ((1, 1), (1, 2), (2, 1)):
     folder = f"{before}-{after}"
     first = train(module, python, work, folder, processes=before, kill_after=4)
@@ -69,15 +78,22 @@ for n in range(100):
   return None
 
 
-def train(module, python, work, folder, processes=1, kill_after=None):
+def command(python, work, processes):
+  words = [python] if processes == 1 else [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+  return words + [ROOT / "examples" / "train_torch.py", work / "shards", "--global-batch", "16", "--log-steps", "1",
+                  "--checkpoint-steps", str(CADENCE)]
+
+
+def environment(module):
+  return {**os.environ, "PYTHONPATH": str(module), "OMP_NUM_THREADS": "1"}
+
+
+def train(module, python, work, folder, processes=1, kill_after=None, options=()):
   """[(epoch, step, loss)] of a run, or what went wrong."""
   folder = work / folder
   folder.mkdir(exist_ok=True)
-  words = [python] if processes == 1 else [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-  words += [ROOT / "examples" / "train_torch.py", work / "shards", "--global-batch", "16", "--log-steps", "1",
-            "--checkpoint-steps", str(CADENCE)]
   with open(folder / "stderr", "w+", encoding="utf-8") as errors, \
-      subprocess.Popen(words, cwd=folder, text=True, env={**os.environ, "PYTHONPATH": str(module), "OMP_NUM_THREADS": "1"},
+      subprocess.Popen([*command(python, work, processes), *options], cwd=folder, text=True, env=environment(module),
                        stdout=subprocess.PIPE, stderr=errors, start_new_session=True) as run:
     rows, epochs = [], 0
     for line in run.stdout:
@@ -88,7 +104,7 @@ def train(module, python, work, folder, processes=1, kill_after=None):
       if len(rows) == kill_after:
         os.killpg(run.pid, signal.SIGKILL)
         break
-    if kill_after is None and (run.wait() != 0 or epochs != 2 - rows[0][0]):
+    if kill_after is None and (run.wait() != 0 or not rows or epochs != 1 + rows[-1][0] - rows[0][0]):
       errors.seek(0)
       return f"exit code {run.returncode}, {epochs} epochs ended: {errors.read().strip()[-600:]}"
   return rows

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 import numpy
+import numpy.typing
 import shardpack
 import torch
 from typing_extensions import assert_type
@@ -22,6 +23,27 @@ def loaders(path: str, device: Optional[str]) -> None:
     assert_type(on_device, shardpack.DeviceLoader)
     assert_type(next(loader).to("torch"), shardpack.Batch)
     assert_type(next(on_device).text(), "list[Optional[str]]")
+
+
+def arrays(path: str) -> None:
+  """`to` says of what library the arrays of a batch are, where images are decoded."""
+  for images, labels in shardpack.load(path, batch=8, size=64, to="torch"):
+    assert_type(images, torch.Tensor)
+    assert_type(labels, torch.Tensor)
+  assert_type(next(shardpack.load(path, batch=8, size=(64, 48), to="torch", flip=0.5)).images, torch.Tensor)
+  assert_type(next(shardpack.load(path, batch=8, size=64)).images, "numpy.typing.NDArray[Any]")
+  assert_type(next(shardpack.load(path, batch=8, size=64, to="numpy")).labels, "numpy.typing.NDArray[Any]")
+  for on_device in shardpack.load(path, batch=8, size=64, device="cuda", to="torch"):
+    assert_type(on_device.images, torch.Tensor)
+  assert_type(next(shardpack.load(path, batch=8, size=64, device="cpu", to="numpy")).images, "numpy.typing.NDArray[Any]")
+  assert_type(next(shardpack.load(path, batch=8, size=64, to="jax")).images, Any)
+  assert_type(next(shardpack.load(path, batch=8)).images, Any)  # bytes
+  loader: shardpack.Loader = shardpack.load(path, batch=8, size=64, to="torch")
+  batch: shardpack.Batch = next(loader)
+  batch.text()
+  for dtype in (torch.float32, numpy.float32, numpy.dtype("float32")):
+    shardpack.load(path, batch=8, size=64, dtype=dtype)
+    shardpack.Decode(64, 64, dtype=dtype)
 
 
 def samples(dataset: shardpack.Dataset) -> None:

@@ -18,6 +18,15 @@ def load(shards, **options):
   return shardpack.load(shards, **{"batch": 16, "size": 32, "flip": 0.5, **options})
 
 
+def check_arguments(shards):
+  """JAX's dtypes, and its arrays as weights."""
+  for dtype in (jax.numpy.float32, jax.numpy.dtype("float32")):
+    assert next(load(shards, dtype=dtype, to="jax")).images.dtype == jax.numpy.float32
+  assert next(load(shards, dtype=jax.numpy.bfloat16, device="cpu", to="jax")).images.dtype == jax.numpy.bfloat16
+  weights = jax.numpy.arange(60)
+  assert load(shards, weights=weights).ids(0, 0).tolist() == load(shards, weights=weights.tolist()).ids(0, 0).tolist()
+
+
 def check_global_array(shards):
   assert len(jax.devices()) == 8
   for axes, spec in (((8,), ("data",)), ((4, 2), ("data",)), ((4, 2), ("data", None, "model"))):
@@ -69,5 +78,6 @@ def check_arrays(shards):
 
 
 if __name__ == "__main__":
+  check_arguments(sys.argv[1])
   check_global_array(sys.argv[1])
   check_arrays(sys.argv[1])

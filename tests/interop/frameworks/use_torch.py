@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 import subprocess
 import sys
 
@@ -37,6 +38,26 @@ def check_tensors(shards):
   batch = loader.next_into(into, labels)
   numpy.testing.assert_array_equal(batch.ids, loader.ids(0, 1))
   assert into.abs().sum() > 0
+
+
+def check_arguments(shards):
+  """torch's dtypes, and its tensors as weights."""
+  images, _ = next(load(shards, dtype=torch.float32, mean=torch.tensor([0.5, 0.5, 0.5]), std=torch.tensor([0.25] * 3), to="torch"))
+  assert images.dtype == torch.float32
+  assert next(load(shards, dtype=torch.bfloat16, layout="nchw", device="cpu", to="torch")).images.dtype == torch.bfloat16
+  weights = torch.arange(COUNT)
+  assert load(shards, weights=weights).ids(0, 0).tolist() == load(shards, weights=weights.tolist()).ids(0, 0).tolist()
+  assert shardpack.Order(COUNT, 2, mode="sequential", subset=torch.tensor([7, 3])).ids(0, 0).tolist() == [7, 3]
+  for options, what in (({"dtype": torch.float64}, "dtype must be one of 'uint8'"), ({"layout": torch.channels_last}, "layout must be one of 'nhwc'"),
+                        ({"weights": weights.float().requires_grad_()}, "(?s)weights must be .*detach"), ({"to": torch}, "to must be one of 'numpy', 'torch'"),
+                        ({"mean": torch.tensor(0.5)}, "mean must be"), ({"flip": torch.tensor([0.5, 0.5])}, "flip must be a number"),
+                        ({"shuffle": torch.tensor([True, False])}, "shuffle must be")):
+    try:
+      load(shards, **options)
+    except TypeError as error:
+      assert re.search(what, str(error)), error
+    else:
+      raise AssertionError(options)
 
 
 def check_data_loader(shards):
@@ -134,5 +155,5 @@ if __name__ == "__main__":
   if len(sys.argv) > 2:
     rank_of_torchrun(sys.argv[1])
   else:
-    for check in (check_tensors, check_data_loader, check_mix, check_sampler, check_torchrun):
+    for check in (check_tensors, check_arguments, check_data_loader, check_mix, check_sampler, check_torchrun):
       check(sys.argv[1])
