@@ -308,7 +308,10 @@ void DecodeRoute::ReportCpuWork() {
     context_.options.log(absl::StrCat("images are decoded by ", now.choice));
   const bool first_batch = before.hardware + before.hybrid + before.cpu == 0;
   const bool by_gpu = decoder_->has_hardware() || decoder_->has_hybrid();
-  if (first_batch && by_gpu && now.cpu > 0 && now.hardware + now.hybrid == 0) {
+  if (before.why_whole.empty() && !now.why_whole.empty()) {
+    context_.fell_back(
+        absl::StrCat("the GPU decodes whole images where parts would do: ", now.why_whole));
+  } else if (first_batch && by_gpu && now.cpu > 0 && now.hardware + now.hybrid == 0) {
     context_.fell_back(
         absl::StrCat("the CPU decoded all images of the first batch, the GPU takes JPEG that is "
                      "gray or YCbCr",
