@@ -198,12 +198,12 @@ class JpegDecoder::Impl {
     }
     const bool measures = choice_ && choice_->measures();
     const double begin_us = measures ? NowUs() : 0;
-    const DecodeWay first_way = choice_ ? choice_->way() : DecodeWay{};
+    const DecodeWay first_way = Way();
     engines_.BeginBatch();
     known_.assign(images.begin(), images.end());
     // The results if the device fails before they are decoded.
     for (JpegResult& result : results) result = {absl::UnknownError("not decoded"), JpegWay::kNone};
-    absl::Status decoded = TryRegions(first_way.way, stream);
+    absl::Status decoded = Try(known_, stream);
     if (decoded.ok()) decoded = Sort(first_way.way, results);
     const size_t count = engine_batch_.size() + worker_batch_.size();
     if (decoded.ok()) decoded = DecodeSorted(stream, results);
@@ -213,12 +213,20 @@ class JpegDecoder::Impl {
     if (decoded.ok()) decoded = joined;
     if (decoded.ok() && measures && WaitUntilDecoded(stream)) {
       if (first_way.regions && !RegionsOf(first_way.way).may_be_usable()) {
-        choice_->Refuse();
+        choice_->Refuse();  // in this batch
       } else {
         choice_->Note(count, NowUs() - begin_us);
       }
     }
     return decoded;
+  }
+
+  absl::Status TryRegions(std::span<const JpegImage> images, Stream stream) {
+    const DecodeWay way = Way();
+    RETURN_IF_ERROR(Try(images, stream));
+    const bool refused = way.regions && !RegionsOf(way.way).may_be_usable();
+    if (choice_ && choice_->measures() && refused) choice_->Refuse();
+    return absl::OkStatus();
   }
 
   bool takes_rooms() const {
@@ -297,22 +305,30 @@ class JpegDecoder::Impl {
     return text;
   }
 
-  // Before the first images with a room are dealt: whether nvJPEG is to get them.
-  absl::Status TryRegions(JpegWay first_way, Stream stream) {
-    const bool engines = first_way == JpegWay::kHardware && engines_.usable();
+  DecodeWay Way() const { return choice_ ? choice_->way() : DecodeWay{}; }
+
+  // What is to be known before images with a room are dealt: whether nvJPEG gets them.
+  absl::Status Try(std::span<const JpegImage> images, Stream stream) {
+    const JpegWay way = Way().way;
+    const bool engines = way == JpegWay::kHardware && engines_.usable();
     const bool try_engines = engines && !engines_.regions().known;
-    const bool try_hybrid = first_way != JpegWay::kCpu && has_hybrid() && !hybrid_regions_.known;
+    const bool try_hybrid = way != JpegWay::kCpu && has_hybrid() && !hybrid_regions_.known;
     if (!try_engines && !try_hybrid) return absl::OkStatus();
-    std::vector<JpegImage> images;
-    for (const JpegImage& one : known_) {
+    std::vector<JpegImage> candidates;
+    for (const JpegImage& one : images) {
       if (one.room.empty()) continue;
       JpegImage image = one;
-      if (Know(&image).ok() && IsForNvjpeg(image, options_)) images.push_back(image);
+      if (Identify(&image).ok() && IsForNvjpeg(image, options_)) candidates.push_back(image);
     }
-    if (images.empty()) return absl::OkStatus();
-    if (try_engines) RETURN_IF_ERROR(engines_.TryRegions(images, streams_.engines(stream)));
-    if (!try_hybrid) return absl::OkStatus();
-    return workers_.front()->TryRegions(images, streams_.lane(0, stream), hybrid_regions_);
+    if (candidates.empty()) return absl::OkStatus();
+    absl::Status tried;
+    if (try_engines) tried = engines_.TryRegions(candidates, streams_.engines(stream));
+    if (try_hybrid && tried.ok()) {
+      tried = workers_.front()->TryRegions(candidates, streams_.lane(0, stream), hybrid_regions_);
+    }
+    // After a failure too: part of it may be under way.
+    const absl::Status joined = streams_.Join(stream);
+    return tried.ok() ? joined : tried;
   }
 
   double NowUs() const {
@@ -374,6 +390,16 @@ class JpegDecoder::Impl {
 
   // Fills in what is not known of the image and checks its output.
   absl::Status Know(JpegImage* image) const {
+    RETURN_IF_ERROR(Identify(image));
+    const uint32_t row =
+        image->room.empty() ? SizeOf(image->info, options_.orient).width : image->room.width;
+    if (image->out == nullptr || image->pitch_bytes < size_t{row} * options_.channels) {
+      return absl::InvalidArgumentError("no room for the image");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Identify(JpegImage* image) const {
     const uint32_t width = image->info.width, height = image->info.height;
     ASSIGN_OR_RETURN(const ImageInfo known,
                      CheckImage(image->file, image->info, options_.max_pixels));
@@ -383,10 +409,6 @@ class JpegDecoder::Impl {
                                               ", expected ", width, "x", height));
     }
     const PixelRegion &room = image->room, &region = image->region;
-    const uint32_t row = room.empty() ? SizeOf(known, options_.orient).width : room.width;
-    if (image->out == nullptr || image->pitch_bytes < size_t{row} * options_.channels) {
-      return absl::InvalidArgumentError("no room for the image");
-    }
     if (room.empty()) return absl::OkStatus();
     const auto within = [](uint32_t first, uint32_t size, uint32_t from, uint32_t of) {
       return first >= from && size <= of && first - from <= of - size;
@@ -560,6 +582,9 @@ bool JpegDecoder::WaitUntilIdle(std::chrono::milliseconds patience) const {
   return impl_->WaitUntilIdle(patience);
 }
 bool JpegDecoder::has_hardware() const { return impl_->has_hardware(); }
+absl::Status JpegDecoder::TryRegions(std::span<const JpegImage> images, Stream stream) {
+  return impl_->TryRegions(images, stream);
+}
 bool JpegDecoder::takes_rooms() const { return impl_->takes_rooms(); }
 bool JpegDecoder::may_use_hardware() const { return impl_->may_use_hardware(); }
 bool JpegDecoder::has_hybrid() const { return impl_->has_hybrid(); }

@@ -162,7 +162,10 @@ class JpegDecoder {
                       std::span<JpegResult> results);
 
   // Whether the images of the next batch should have a room: not where nvJPEG decodes whole images.
+  // Before the first ones that do, TryRegions finds that out with such images, whose outputs are
+  // not used; Decode does it too, but whose room is then for a part the CPU decodes.
   bool takes_rooms() const;
+  absl::Status TryRegions(std::span<const JpegImage> images, Stream stream);
 
   // Decodes an image on the CPU of which some bytes, at these offsets from its first one, are still
   // kUnpainted although the engines said they had decoded it; unless the image is of that colour

@@ -342,10 +342,10 @@ void DecodeRoute::ReportCpuWork() {
 absl::Status DecodeRoute::Prepare(const HostBatch& batch, DeviceBuffer& buffer,
                                   std::vector<BadSample>& bad) {
   const size_t field = *shape().decoded_field;
-  absl::Status prepared = decoder_->Prepare(batch, field, why_bad_);
+  absl::Status prepared = decoder_->Prepare(batch, field, DecodeStream(), why_bad_);
   if (absl::IsResourceExhausted(prepared)) {
     RETURN_IF_ERROR(context_.buffers.FreeUnused());
-    prepared = decoder_->Prepare(batch, field, why_bad_);
+    prepared = decoder_->Prepare(batch, field, DecodeStream(), why_bad_);
   }
   RETURN_IF_ERROR(prepared);
   RETURN_IF_ERROR(decoder_->Decode(DecodeStream(), samples_, why_bad_));

@@ -120,7 +120,7 @@ void DeviceDecoder::Take(const SampleIdentity& identity, DecodedSlot& slot,
   region =
       ToStored(turn, PixelRegion{left, top, sample.width, sample.height}, info.width, info.height);
   set_least_size();
-  if (decoder_->takes_rooms()) image.room = RoomFor(info, region);
+  slot.part = true;
 }
 
 void DeviceDecoder::PointAt(const JpegImage& image, const JpegResult& result,
@@ -145,11 +145,32 @@ void DeviceDecoder::PointAt(const JpegImage& image, const JpegResult& result,
   sample.stride_bytes = static_cast<uint32_t>(pitch_bytes);
 }
 
-absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
+absl::Status DeviceDecoder::Arrange(size_t slots) {
+  const bool rooms = decoder_->takes_rooms();
+  size_t bytes = 0;
+  for (size_t i = 0; i < images_.size(); ++i) {
+    JpegImage& image = images_[i];
+    image.room = rooms && slots_[i].part ? RoomFor(image.info, image.region) : PixelRegion();
+    image.pitch_bytes = size_t{PartOf(image).width} * options_.channels;
+    slots_[i].offset = bytes;
+    bytes += DeviceAligned(OutBytesOf(image));
+  }
+  Piece& piece = pieces_[piece_];
+  absl::Status status = piece.read.Wait();
+  if (status.ok()) status = Reserve(piece, bytes);
+  // Both at first, when the device has the most memory left.
+  Piece& other = pieces_[(piece_ + 1) % pieces_.size()];
+  if (status.ok() && other.memory == nullptr) status = Reserve(other, bytes);
+  for (Piece* each : {&piece, &other}) {
+    if (status.ok() && decoder_->may_use_hardware()) status = each->skipped.Reserve(slots);
+  }
+  return status;
+}
+
+absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field, Stream stream,
                                     std::span<absl::Status> why) {
   images_.clear();
   slots_.clear();
-  size_t bytes = 0;
   for (size_t slot = 0; slot < batch.size(); ++slot) {
     why[slot] = absl::OkStatus();
     if (batch.ids()[slot] == kPaddingId) continue;
@@ -171,21 +192,12 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
     image.id = id;
     DecodedSlot& taken = slots_.emplace_back();
     taken.slot = slot;
-    taken.offset = bytes;
     Take({.seed = options_.augment_seed, .epoch = batch.epoch(), .id = id}, taken, image);
-    image.pitch_bytes = size_t{PartOf(image).width} * options_.channels;
-    bytes += DeviceAligned(OutBytesOf(image));
   }
-  Piece& piece = pieces_[piece_];
-  absl::Status status = piece.read.Wait();
-  if (status.ok()) status = Reserve(piece, bytes);
-  // Both at first, when the device has the most memory left.
-  Piece& other = pieces_[(piece_ + 1) % pieces_.size()];
-  if (status.ok() && other.memory == nullptr) status = Reserve(other, bytes);
-  for (Piece* each : {&piece, &other}) {
-    if (status.ok() && decoder_->may_use_hardware()) status = each->skipped.Reserve(batch.size());
-  }
-  return status;
+  RETURN_IF_ERROR(Arrange(batch.size()));
+  if (!decoder_->takes_rooms()) return absl::OkStatus();
+  RETURN_IF_ERROR(decoder_->TryRegions(images_, stream));
+  return decoder_->takes_rooms() ? absl::OkStatus() : Arrange(batch.size());
 }
 
 absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> samples,

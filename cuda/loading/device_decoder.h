@@ -2,7 +2,7 @@
 // part of each the preprocessing takes.
 //
 //   auto decoder = DeviceDecoder::Create(device, decode, &stop);
-//   absl::Status status = (*decoder)->Prepare(batch, 0, why);     // room for it
+//   absl::Status status = (*decoder)->Prepare(batch, 0, stream, why);   // room for it
 //   status = (*decoder)->Decode(stream, samples, why);
 //   ...                                     // enqueued after it: what reads samples[i].pixels
 //   status = (*decoder)->Done(stream);      // of what reads them
@@ -83,7 +83,8 @@ class DeviceDecoder {
   ~DeviceDecoder();
 
   // `field` holds the images; `why` has one status a slot.
-  absl::Status Prepare(const HostBatch& batch, size_t field, std::span<absl::Status> why);
+  absl::Status Prepare(const HostBatch& batch, size_t field, Stream stream,
+                       std::span<absl::Status> why);
   // For the batch that was prepared, which is still alive. One sample a slot; padding has no
   // pixels.
   absl::Status Decode(Stream stream, std::span<PreprocessSample> samples,
@@ -129,7 +130,8 @@ class DeviceDecoder {
   struct DecodedSlot {
     size_t slot, offset;
     PreprocessSample sample;
-    PixelBox crop;  // of the image as stored
+    PixelBox crop;      // of the image as stored
+    bool part = false;  // of the image is all that is read
   };
 
   DeviceDecoder(Device& device, const DeviceDecode& options, const std::atomic<bool>* stop)
@@ -141,6 +143,8 @@ class DeviceDecoder {
   // For the next batch, once the stream has read it.
   absl::Status MakeReady(Piece& piece, Stream stream);
   absl::Status Unpaint(Piece& piece, Stream stream);
+  // Places the images in the piece, parts of them or whole ones, and makes room.
+  absl::Status Arrange(size_t slots);
   // Sets the sample and the crop of the slot, and what of the image is needed for them.
   void Take(const SampleIdentity& identity, DecodedSlot& slot, JpegImage& image) const;
   void PointAt(const JpegImage& image, const JpegResult& result, const DecodedSlot& slot,
