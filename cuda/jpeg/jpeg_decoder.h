@@ -63,7 +63,8 @@ struct JpegDecoderOptions {
   bool share = true;
   // The first batches are decoded by each way in turn, waited for and timed; all others by the one
   // that took least, the rest by what it would otherwise go to. Pixels then differ by a few levels
-  // from run to run, unless the ways are bit-equal.
+  // from run to run, unless the ways are bit-equal; by more where the CPU may decode at a smaller
+  // scale (JpegImage::min_width).
   bool choose = false;
   // Images come with a room where takes_rooms() says so; with `choose`, decoding by region is a way
   // of its own.
