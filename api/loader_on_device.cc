@@ -69,6 +69,8 @@ class CopiedBatches final : public DeviceSource {
          {{"hardware", stats.decode.hardware},
           {"hybrid", stats.decode.hybrid},
           {"cpu", stats.decode.cpu}}},
+        {"decoded_by_region", stats.decode.regions},
+        {"why_whole_images", stats.decode.why_whole},
         {"skipped_by_engines", stats.decode.skipped},
         {"nvjpeg_bytes", stats.decode.nvjpeg_bytes},
         {"decode_backends", stats.decode_backends},

@@ -834,8 +834,9 @@ enum {
    * same one of an image on the same machine. */
   SHARDPACK_DECODE_BY_DEVICE = 0,
   /* Whichever of the ways below the first batches show to take least: each decodes three batches,
-   * with its time, then the best one decodes all others. The stats say which and why
-   * (decode_choice). Runs no longer repeat bit for bit, unless the decoders are bit-equal. */
+   * with its time, then the best one decodes all others. Of random crops nvJPEG's are tried with
+   * whole images and with the parts that are needed, and the CPU decodes at the scale that is
+   * needed. The stats say which and why (decode_choice). Runs no longer repeat bit for bit. */
   SHARDPACK_DECODE_BY_AUTO = 1,
   SHARDPACK_DECODE_BY_HYBRID = 2, /* nvJPEG without engines; the CPU the rest */
   SHARDPACK_DECODE_BY_CPU = 3     /* threads, to the last bit the same everywhere */

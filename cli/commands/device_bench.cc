@@ -60,6 +60,7 @@ struct Setup {
   Device& device;
   PinnedMemory& memory;
   bool for_device = false;  // the device decodes the images, not the Loader
+  bool regions = true;      // DeviceDecode::regions
 };
 
 LoaderOptions LoaderFor(const Setup& setup) {
@@ -89,7 +90,10 @@ absl::StatusOr<DeviceLoader> OpenDevice(const Setup& setup) {
     options.preprocess =
         DevicePreprocess{.output = {.type = PixelType::kF16, .layout = PixelLayout::kNchw}};
     options.bad_images.policy = BadSamples::kSubstitute;
-    if (setup.for_device) options.decode = DecodeFor(setup.line);
+    if (setup.for_device) {
+      options.decode = DecodeFor(setup.line);
+      options.decode->regions = setup.regions;
+    }
   }
   return DeviceLoader::Open(*std::move(loader), options, setup.device);
 }
@@ -219,19 +223,23 @@ absl::StatusOr<Report> MeasureAll(const CommandLine& line, Device& device) {
     if (!decode.ok()) return decode.status();
     report.decode = *std::move(decode);
   }
-  for (const bool for_device : {false, true}) {
-    if (for_device && line.bench().decode_size == 0) break;
-    setup.for_device = for_device;
+  const struct {
+    const char* name;
+    bool for_device, regions;
+  } ways[] = {{line.bench().decode_size == 0 ? "encoded" : "decoded by the loader", false, true},
+              {"decoded for the device", true, true},
+              {"decoded for the device, whole images", true, false}};
+  for (const auto& way : ways) {
+    if (way.for_device && line.bench().decode_size == 0) break;
+    setup.for_device = way.for_device;
+    setup.regions = way.regions;
     std::vector<double> rates = {0};
-    if (line.bench().rate > 0) rates.push_back(static_cast<double>(line.bench().rate));
+    if (line.bench().rate > 0 && way.regions)
+      rates.push_back(static_cast<double>(line.bench().rate));
     for (const double rate : rates) {
-      absl::StatusOr<Run> run =
-          Measure(setup,
-                  absl::StrCat(line.bench().decode_size == 0 ? "encoded"
-                               : for_device                  ? "decoded for the device"
-                                                             : "decoded by the loader",
-                               rate == 0 ? "" : StrFormat(", at %.0f images/s", rate)),
-                  rate);
+      absl::StatusOr<Run> run = Measure(
+          setup, absl::StrCat(way.name, rate == 0 ? "" : StrFormat(", at %.0f images/s", rate)),
+          rate);
       if (!run.ok()) return run.status();
       report.runs.push_back(*std::move(run));
     }
@@ -275,6 +283,12 @@ std::string Text(const CommandLine& line, const Report& report) {
     }
     StrAppend(&out, StrFormat("%.2f cores, %u of %u batches waited for\n", run.cores(), run.waits,
                               run.batches));
+    if (run.stats.decode.regions > 0) {
+      StrAppend(&out, StrFormat("           %u of %u images by region, %.0f MB on the device\n",
+                                run.stats.decode.regions,
+                                run.stats.decode.hardware + run.stats.decode.hybrid,
+                                static_cast<double>(run.stats.device_bytes) / 1e6));
+    }
     if (!run.stats.why_fallback.empty()) {
       StrAppend(&out, "           ", run.stats.why_fallback, "\n");
     }
@@ -293,6 +307,7 @@ std::string Json(const CommandLine& line, const Report& report) {
                     {"batches_waited_for", run.waits},
                     {"pinned", run.stats.pinned},
                     {"device_bytes", run.stats.device_bytes},
+                    {"decoded_by_region", run.stats.decode.regions},
                     {"fallback", run.stats.why_fallback}});
   }
   nlohmann::json json = {{"schema", "shardpack.device-bench/1"},

@@ -140,7 +140,7 @@ absl::StatusOr<DecodeCeilings> DeviceDecodeCeiling(Device& device, Loader& loade
   Bench bench(device);
   RETURN_IF_ERROR(bench.Open());
   ASSIGN_OR_RETURN(const double batches, bench.Rate([&] {
-    absl::Status status = decoder->Prepare(*batch, 0, why);
+    absl::Status status = decoder->Prepare(*batch, 0, bench.stream(), why);
     if (status.ok()) status = decoder->Decode(bench.stream(), samples, why);
     if (status.ok()) status = decoder->Done(bench.stream());
     return status;

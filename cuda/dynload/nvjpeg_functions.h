@@ -67,6 +67,9 @@ inline constexpr int kNvjpegMajorVersion = 0, kNvjpegMinorVersion = 1;
 // The backends that cannot do without a function: a bit each.
 inline constexpr unsigned kNvjpegForHybrid = 1, kNvjpegForHardware = 2, kNvjpegForBoth = 3,
                           kNvjpegForNone = 0;
+// And what they need to decode parts of images.
+inline constexpr unsigned kNvjpegForHybridRegions = 4, kNvjpegForHardwareRegions = 8,
+                          kNvjpegForParams = kNvjpegForHybrid | kNvjpegForHardwareRegions;
 
 // F(name, users, (parameters)). A cudaStream_t is a void*.
 #define SHARDPACK_NVJPEG_FUNCTIONS(F)                                                            \
@@ -99,13 +102,20 @@ inline constexpr unsigned kNvjpegForHybrid = 1, kNvjpegForHardware = 2, kNvjpegF
   F(DecodeBatched, kNvjpegForHardware,                                                           \
     (NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,                   \
      const size_t* lengths, NvjpegImage* images, void* cuda_stream))                             \
+  F(DecodeBatchedSupportedEx, kNvjpegForHardwareRegions,                                         \
+    (NvjpegHandle handle, NvjpegStream stream, NvjpegParams params, int* unsupported))           \
+  F(DecodeBatchedEx, kNvjpegForHardwareRegions,                                                  \
+    (NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,                   \
+     const size_t* lengths, NvjpegImage* images, NvjpegParams* params, void* cuda_stream))       \
   F(DecoderCreate, kNvjpegForHybrid, (NvjpegHandle handle, int backend, NvjpegDecoder* decoder)) \
   F(DecoderDestroy, kNvjpegForHybrid, (NvjpegDecoder decoder))                                   \
   F(DecoderStateCreate, kNvjpegForHybrid,                                                        \
     (NvjpegHandle handle, NvjpegDecoder decoder, NvjpegState * state))                           \
-  F(DecodeParamsCreate, kNvjpegForHybrid, (NvjpegHandle handle, NvjpegParams * params))          \
-  F(DecodeParamsDestroy, kNvjpegForHybrid, (NvjpegParams params))                                \
-  F(DecodeParamsSetOutputFormat, kNvjpegForHybrid, (NvjpegParams params, int format))            \
+  F(DecodeParamsCreate, kNvjpegForParams, (NvjpegHandle handle, NvjpegParams * params))          \
+  F(DecodeParamsDestroy, kNvjpegForParams, (NvjpegParams params))                                \
+  F(DecodeParamsSetOutputFormat, kNvjpegForParams, (NvjpegParams params, int format))            \
+  F(DecodeParamsSetROI, kNvjpegForHybridRegions | kNvjpegForHardwareRegions,                     \
+    (NvjpegParams params, int left, int top, int width, int height))                             \
   F(BufferPinnedCreate, kNvjpegForHybrid,                                                        \
     (NvjpegHandle handle, void* allocator, NvjpegPinned* buffer))                                \
   F(BufferPinnedCreateV2, kNvjpegForNone,                                                        \

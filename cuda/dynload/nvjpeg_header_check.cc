@@ -1,7 +1,8 @@
 // Compiles if the prototypes of nvjpeg_functions.h are those of NVIDIA's own header. Not linked.
-// nvjpeg.h takes size_t from the toolkit's headers, hence <stddef.h>.
-#include <nvjpeg.h>
 #include <stddef.h>
+
+// It takes size_t from the toolkit's headers, hence <stddef.h> before it.
+#include <nvjpeg.h>
 
 #include <type_traits>
 

@@ -1,7 +1,7 @@
 // DecodeChoice: finds out with the first batches which of several ways to decode takes least here.
 //
-//   DecodeChoice choice({JpegWay::kHardware, JpegWay::kHybrid, JpegWay::kCpu});
-//   const JpegWay way = choice.way();                     // by which the next batch is decoded
+//   DecodeChoice choice({{JpegWay::kHardware, true}, {JpegWay::kHardware}, {JpegWay::kCpu}});
+//   const DecodeWay way = choice.way();                   // by which the next batch is decoded
 //   if (choice.measures()) choice.Note(images, us);       // what it took until all was decoded
 //   choice.Describe();   // "hybrid: 20.0 us an image, after 9 batches; hardware 41.2, cpu 610.5"
 //
@@ -15,6 +15,7 @@
 #ifndef SHARDPACK_CUDA_JPEG_DECODE_CHOICE_H_
 #define SHARDPACK_CUDA_JPEG_DECODE_CHOICE_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,29 +25,41 @@
 
 namespace shardpack {
 
+struct DecodeWay {
+  JpegWay way = JpegWay::kHardware;
+  bool regions = false;  // only what is needed of an image
+
+  friend auto operator<=>(const DecodeWay&, const DecodeWay&) = default;
+};
+
 class DecodeChoice {
  public:
   static constexpr uint32_t kTurns = 3;  // batches of each way
 
   // At least one way; a single one needs no batch.
-  explicit DecodeChoice(const std::vector<JpegWay>& ways);
+  explicit DecodeChoice(const std::vector<DecodeWay>& ways);
 
-  JpegWay way() const { return ways_[now_].way; }
+  DecodeWay way() const { return ways_[now_].way; }
   bool measures() const { return !chosen_; }
   // Of a batch that `way` decoded; without images it does not count. Not after the choice.
   void Note(size_t images, double us);
+  // Instead: `way`, which is not the only one, turned out not to work, and has no more turns.
+  void Refuse();
   // Empty before the choice.
   std::string Describe() const;
 
  private:
   struct Tried {
-    JpegWay way;
+    DecodeWay way;
     uint32_t batches = 0;
     double us_an_image = 0;
   };
 
+  void EndTurn();
+
   std::vector<Tried> ways_;
   size_t now_ = 0;
+  uint32_t noted_ = 0;  // batches
   bool chosen_;
 };
 

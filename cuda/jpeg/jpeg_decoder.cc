@@ -125,6 +125,30 @@ absl::StatusOr<ImageInfo> CheckImage(std::span<const std::byte> file, const Imag
   return known;
 }
 
+PixelRegion RoomFor(const ImageInfo& info, const PixelRegion& region) {
+  // A chroma sample is of up to four pixels, and its neighbours are used.
+  constexpr uint32_t kAround = 4, kBlock = 16;
+  const auto begin = [](uint32_t first) {
+    return first < kAround ? 0 : (first - kAround) / kBlock * kBlock;
+  };
+  const auto end = [](uint32_t last, uint32_t size) {
+    const uint64_t blocks = (uint64_t{last} + kAround + kBlock - 1) / kBlock;
+    return static_cast<uint32_t>(std::min<uint64_t>(blocks * kBlock, size));
+  };
+  PixelRegion room = {begin(region.left), begin(region.top), 0, 0};
+  room.width = end(region.left + region.width, info.width) - room.left;
+  room.height = end(region.top + region.height, info.height) - room.top;
+  if (room.width == info.width && room.height == info.height) return {};
+  return room;
+}
+
+PixelRegion PartOf(const JpegImage& image) {
+  if (!image.room.empty()) return image.room;
+  return {0, 0, image.info.width, image.info.height};
+}
+
+size_t OutBytesOf(const JpegImage& image) { return image.pitch_bytes * PartOf(image).height; }
+
 JpegSize SizeOf(const ImageInfo& info, bool orient) {
   const bool turned = orient && OrientationOf(info.orientation).transpose;
   return turned ? JpegSize{info.height, info.width} : JpegSize{info.width, info.height};
@@ -149,10 +173,14 @@ class JpegDecoder::Impl {
     }
     workers_.front()->MakeHybrid();  // says for all whether there is one
     if (!options.choose) return;
-    std::vector<JpegWay> ways;
-    if (engines_.usable()) ways.push_back(JpegWay::kHardware);
-    if (has_hybrid()) ways.push_back(JpegWay::kHybrid);
-    ways.push_back(JpegWay::kCpu);
+    std::vector<DecodeWay> ways;
+    const auto add = [&](JpegWay way) {
+      if (options.regions && RegionsOf(way).may_be_usable()) ways.push_back({way, true});
+      ways.push_back({way, false});
+    };
+    if (engines_.usable()) add(JpegWay::kHardware);
+    if (has_hybrid()) add(JpegWay::kHybrid);
+    ways.push_back({JpegWay::kCpu, options.regions});
     choice_.emplace(ways);
   }
 
@@ -170,26 +198,42 @@ class JpegDecoder::Impl {
     }
     const bool measures = choice_ && choice_->measures();
     const double begin_us = measures ? NowUs() : 0;
-    const JpegWay first_way = choice_ ? choice_->way() : JpegWay::kHardware;
+    const DecodeWay first_way = Way();
     engines_.BeginBatch();
     known_.assign(images.begin(), images.end());
-    RETURN_IF_ERROR(Sort(first_way, results));
+    // The results if the device fails before they are decoded.
+    for (JpegResult& result : results) result = {absl::UnknownError("not decoded"), JpegWay::kNone};
+    absl::Status decoded = Try(known_, stream);
+    if (decoded.ok()) decoded = Sort(first_way.way, results);
     const size_t count = engine_batch_.size() + worker_batch_.size();
-    absl::Status decoded;
-    if (workers_.size() > 1 && options_.share && !engine_batch_.empty()) {
-      decoded = BySharing(stream, results);
-    } else {  // the engines first: the CPU works while they do
-      decoded = ByEngines({0, engine_batch_.size()}, stream, results);
-      if (decoded.ok()) decoded = ByWorkers(stream, results);
-    }
+    if (decoded.ok()) decoded = DecodeSorted(stream, results);
     engines_.EndBatch();
     // After a failure too: part of it may be under way.
     const absl::Status joined = streams_.Join(stream);
     if (decoded.ok()) decoded = joined;
     if (decoded.ok() && measures && WaitUntilDecoded(stream)) {
-      choice_->Note(count, NowUs() - begin_us);
+      if (first_way.regions && !RegionsOf(first_way.way).may_be_usable()) {
+        choice_->Refuse();  // in this batch
+      } else {
+        choice_->Note(count, NowUs() - begin_us);
+      }
     }
     return decoded;
+  }
+
+  absl::Status TryRegions(std::span<const JpegImage> images, Stream stream) {
+    const DecodeWay way = Way();
+    RETURN_IF_ERROR(Try(images, stream));
+    const bool refused = way.regions && !RegionsOf(way.way).may_be_usable();
+    if (choice_ && choice_->measures() && refused) choice_->Refuse();
+    return absl::OkStatus();
+  }
+
+  bool takes_rooms() const {
+    if (!options_.regions) return false;
+    if (choice_) return choice_->way().regions;
+    if (engines_.usable()) return engines_.regions().may_be_usable();
+    return !has_hybrid() || hybrid_regions_.may_be_usable();
   }
 
   absl::Status DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
@@ -201,7 +245,7 @@ class JpegDecoder::Impl {
 
   bool has_hardware() const { return engines_.usable(); }
   bool may_use_hardware() const {
-    const bool others = choice_ && !choice_->measures() && choice_->way() != JpegWay::kHardware;
+    const bool others = choice_ && !choice_->measures() && choice_->way().way != JpegWay::kHardware;
     return engines_.usable() && !others;
   }
   bool has_hybrid() const { return workers_.front()->has_hybrid(); }
@@ -215,6 +259,7 @@ class JpegDecoder::Impl {
     sum.engine_us = rates_.engine_us;
     sum.lane_us = rates_.lane_us;
     if (choice_) sum.choice = choice_->Describe();
+    if (options_.regions) sum.why_whole = WhyWhole();
     sum.failed += failed_;
     sum.nvjpeg_bytes = memory_.device_bytes();
     sum.nvjpeg_pinned_bytes = memory_.pinned_bytes();
@@ -223,6 +268,7 @@ class JpegDecoder::Impl {
       const JpegDecoderStats& one = worker->stats();
       sum.hybrid += one.hybrid;
       sum.cpu += one.cpu;
+      sum.regions += one.regions;
       sum.failed += one.failed;
       sum.refused += one.refused;
       sum.without_nvjpeg += one.without_nvjpeg;
@@ -242,6 +288,48 @@ class JpegDecoder::Impl {
     absl::Status status;
     bool for_nvjpeg = false, for_engines = false;
   };
+
+  // The CPU's are always usable.
+  const RegionVerdict& RegionsOf(JpegWay way) const {
+    static const RegionVerdict usable = {true, ""};
+    if (way == JpegWay::kHardware) return engines_.regions();
+    return way == JpegWay::kHybrid ? hybrid_regions_ : usable;
+  }
+  std::string WhyWhole() const {
+    std::string text;
+    const auto add = [&](const char* name, const std::string& why) {
+      if (!why.empty()) absl::StrAppend(&text, text.empty() ? "" : "; ", name, ": ", why);
+    };
+    add("hardware", engines_.regions().why_not);
+    add("hybrid", hybrid_regions_.why_not);
+    return text;
+  }
+
+  DecodeWay Way() const { return choice_ ? choice_->way() : DecodeWay{}; }
+
+  // What is to be known before images with a room are dealt: whether nvJPEG gets them.
+  absl::Status Try(std::span<const JpegImage> images, Stream stream) {
+    const JpegWay way = Way().way;
+    const bool engines = way == JpegWay::kHardware && engines_.usable();
+    const bool try_engines = engines && !engines_.regions().known;
+    const bool try_hybrid = way != JpegWay::kCpu && has_hybrid() && !hybrid_regions_.known;
+    if (!try_engines && !try_hybrid) return absl::OkStatus();
+    std::vector<JpegImage> candidates;
+    for (const JpegImage& one : images) {
+      if (one.room.empty()) continue;
+      JpegImage image = one;
+      if (Identify(&image).ok() && IsForNvjpeg(image, options_)) candidates.push_back(image);
+    }
+    if (candidates.empty()) return absl::OkStatus();
+    absl::Status tried;
+    if (try_engines) tried = engines_.TryRegions(candidates, streams_.engines(stream));
+    if (try_hybrid && tried.ok()) {
+      tried = workers_.front()->TryRegions(candidates, streams_.lane(0, stream), hybrid_regions_);
+    }
+    // After a failure too: part of it may be under way.
+    const absl::Status joined = streams_.Join(stream);
+    return tried.ok() ? joined : tried;
+  }
 
   double NowUs() const {
     if (options_.now_us != nullptr) return options_.now_us();
@@ -263,8 +351,6 @@ class JpegDecoder::Impl {
 
   // Parses the headers of all images, on all threads, and then deals them in their order.
   absl::Status Sort(JpegWay first_way, std::span<JpegResult> results) {
-    // The results if the device fails before they are decoded.
-    for (JpegResult& result : results) result = {absl::UnknownError("not decoded"), JpegWay::kNone};
     verdicts_.assign(known_.size(), {});
     std::atomic<size_t> next{0};
     const size_t useful = (known_.size() + kFewestToParse - 1) / kFewestToParse;
@@ -295,6 +381,7 @@ class JpegDecoder::Impl {
     Verdict verdict;
     verdict.status = Know(image);
     if (!verdict.status.ok()) return verdict;
+    if (first_way != JpegWay::kCpu) image->min_width = image->min_height = 0;
     verdict.for_nvjpeg = first_way != JpegWay::kCpu && IsForNvjpeg(*image, options_);
     verdict.for_engines =
         verdict.for_nvjpeg && first_way == JpegWay::kHardware && engines_.Takes(*image, lane);
@@ -303,6 +390,16 @@ class JpegDecoder::Impl {
 
   // Fills in what is not known of the image and checks its output.
   absl::Status Know(JpegImage* image) const {
+    RETURN_IF_ERROR(Identify(image));
+    const uint32_t row =
+        image->room.empty() ? SizeOf(image->info, options_.orient).width : image->room.width;
+    if (image->out == nullptr || image->pitch_bytes < size_t{row} * options_.channels) {
+      return absl::InvalidArgumentError("no room for the image");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Identify(JpegImage* image) const {
     const uint32_t width = image->info.width, height = image->info.height;
     ASSIGN_OR_RETURN(const ImageInfo known,
                      CheckImage(image->file, image->info, options_.max_pixels));
@@ -311,11 +408,33 @@ class JpegDecoder::Impl {
       return absl::DataLossError(absl::StrCat("the image is ", known.width, "x", known.height,
                                               ", expected ", width, "x", height));
     }
-    const size_t row_bytes = size_t{SizeOf(known, options_.orient).width} * options_.channels;
-    if (image->out == nullptr || image->pitch_bytes < row_bytes) {
-      return absl::InvalidArgumentError("no room for the image");
+    const PixelRegion &room = image->room, &region = image->region;
+    if (room.empty()) return absl::OkStatus();
+    const auto within = [](uint32_t first, uint32_t size, uint32_t from, uint32_t of) {
+      return first >= from && size <= of && first - from <= of - size;
+    };
+    if (options_.orient || region.empty() || !within(room.left, room.width, 0, known.width) ||
+        !within(room.top, room.height, 0, known.height) ||
+        !within(region.left, region.width, room.left, room.width) ||
+        !within(region.top, region.height, room.top, room.height)) {
+      return absl::InvalidArgumentError("a room that is not for the region of the image");
     }
     return absl::OkStatus();
+  }
+
+  absl::Status ByWorker(size_t worker, size_t image, bool for_nvjpeg, Stream stream,
+                        std::span<JpegResult> results) {
+    const bool can = known_[image].room.empty() || !has_hybrid() || hybrid_regions_.usable();
+    return workers_[worker]->Decode(known_[image], for_nvjpeg && can, streams_.lane(worker, stream),
+                                    &results[image]);
+  }
+
+  absl::Status DecodeSorted(Stream stream, std::span<JpegResult> results) {
+    if (workers_.size() > 1 && options_.share && !engine_batch_.empty())
+      return BySharing(stream, results);
+    // The engines first: the CPU works while they do.
+    RETURN_IF_ERROR(ByEngines({0, engine_batch_.size()}, stream, results));
+    return ByWorkers(stream, results);
   }
 
   // Of engine_batch_; what they do not decode is the workers'.
@@ -409,9 +528,7 @@ class JpegDecoder::Impl {
       const JpegDecoderStats& stats = workers_[worker]->stats();
       const bool allocates = stats.hybrid + stats.cpu == 0;
       const Clock::time_point begin = Clock::now();
-      const size_t i = engine_batch_[*k];
-      RETURN_IF_ERROR(
-          workers_[worker]->Decode(known_[i], true, streams_.lane(worker, stream), &results[i]));
+      RETURN_IF_ERROR(ByWorker(worker, engine_batch_[*k], true, stream, results));
       if (!allocates) balance.NoteLane(MicrosecondsSince(begin));
     }
     return absl::OkStatus();
@@ -422,9 +539,7 @@ class JpegDecoder::Impl {
                            std::span<JpegResult> results) {
     for (size_t k; (k = next.fetch_add(1)) < worker_batch_.size();) {
       const WorkerItem& item = worker_batch_[k];
-      RETURN_IF_ERROR(workers_[worker]->Decode(known_[item.image], item.for_nvjpeg,
-                                               streams_.lane(worker, stream),
-                                               &results[item.image]));
+      RETURN_IF_ERROR(ByWorker(worker, item.image, item.for_nvjpeg, stream, results));
     }
     return absl::OkStatus();
   }
@@ -439,6 +554,7 @@ class JpegDecoder::Impl {
   static constexpr uint64_t kProbeEvery = 32;         // shared batches
   static constexpr size_t kFewestToParse = 8;         // images that are worth waking a thread
   DecodeRates rates_;
+  RegionVerdict hybrid_regions_;
   std::optional<DecodeChoice> choice_;
   uint64_t shared_batches_ = 0;
   uint64_t failed_ = 0;  // before anybody decoded them
@@ -466,6 +582,10 @@ bool JpegDecoder::WaitUntilIdle(std::chrono::milliseconds patience) const {
   return impl_->WaitUntilIdle(patience);
 }
 bool JpegDecoder::has_hardware() const { return impl_->has_hardware(); }
+absl::Status JpegDecoder::TryRegions(std::span<const JpegImage> images, Stream stream) {
+  return impl_->TryRegions(images, stream);
+}
+bool JpegDecoder::takes_rooms() const { return impl_->takes_rooms(); }
 bool JpegDecoder::may_use_hardware() const { return impl_->may_use_hardware(); }
 bool JpegDecoder::has_hybrid() const { return impl_->has_hybrid(); }
 std::string JpegDecoder::backends() const { return impl_->backends(); }

@@ -15,7 +15,8 @@
 // up to four threads have streams of their own (decode_streams.h). With `choose` the first batches
 // find out which way is the fastest here, which then takes all that it can (decode_choice.h).
 // Pixels have 8 bits, channels interleaved. The ways round differently, by a few levels. The CPU
-// decodes and copies the part of an image that is needed, the others all of it.
+// decodes and copies the part of an image that is needed; so does nvJPEG, of images that come with
+// a room for it (JpegImage::room), once a trial has shown that it is right (region_trial.h).
 //
 // Lifetime: functions, device and stream outlive the decoder; files and outputs live until the
 // stream has run.
@@ -62,8 +63,12 @@ struct JpegDecoderOptions {
   bool share = true;
   // The first batches are decoded by each way in turn, waited for and timed; all others by the one
   // that took least, the rest by what it would otherwise go to. Pixels then differ by a few levels
-  // from run to run, unless the ways are bit-equal.
+  // from run to run, unless the ways are bit-equal; by more where the CPU may decode at a smaller
+  // scale (JpegImage::min_width).
   bool choose = false;
+  // Images come with a room where takes_rooms() says so; with `choose`, decoding by region is a way
+  // of its own.
+  bool regions = false;
   // Batches that the engines, images that each thread's hybrid decoder may have under way.
   uint32_t hardware_batches = 2, hybrid_pages = 2;
   uint64_t max_pixels = 64'000'000;                // of an image
@@ -84,6 +89,12 @@ struct JpegImage {
   size_t pitch_bytes = 0;  // at least what a row has
   // Of the pixels in `out`, those that are needed; empty: all.
   PixelRegion region = {};
+  // The part of the image, with the region in it, that `out` has room for, whose rows are
+  // pitch_bytes apart: RoomFor. Empty: all of it. Not with `orient`.
+  PixelRegion room = {};
+  // DecodeOptions::min_width and min_height of the region. Where `choose` lets the CPU decode all,
+  // it does that at the scale for them.
+  uint32_t min_width = 0, min_height = 0;
   // By which the image is known when it comes again: the engines are not offered again what they
   // refused.
   std::optional<uint64_t> id = std::nullopt;
@@ -100,12 +111,21 @@ struct JpegSize {
 };
 JpegSize SizeOf(const ImageInfo& info, bool orient);
 
+// What nvJPEG decodes of an image of which the region is needed: a little more, since before 13.2
+// it does not interpolate the chroma of a part's outermost pixels as that of the whole image
+// (release notes of CUDA 13.3), and whole blocks. Empty: the whole image.
+PixelRegion RoomFor(const ImageInfo& info, const PixelRegion& region);
+// What `out` has room for, and how much that is.
+PixelRegion PartOf(const JpegImage& image);
+size_t OutBytesOf(const JpegImage& image);
+
 struct JpegResult {
   absl::Status status;
   JpegWay way = JpegWay::kNone;
   // Only the region was decoded. It lies at the beginning of `out`, its rows without gaps; damage
   // of a JPEG after it was not found.
   bool packed = false;
+  DecodedImage decoded = {};  // packed: what lies there, without its pixels
 };
 
 struct JpegDecoderStats {
@@ -118,6 +138,9 @@ struct JpegDecoderStats {
   uint64_t pageable = 0;        // of cpu: copied from memory that is not page-locked
   // Wall time an image, of all engines and of one thread, as last measured; 0: not measured.
   double engine_us = 0, lane_us = 0;
+  uint64_t regions = 0;  // of hardware and hybrid: of which only a part was decoded
+  std::string
+      why_whole;  // why nvJPEG, or a way of it, decodes no parts, though some were asked for
   std::string first_refusal;  // why the first of the batches or JPEGs was refused
   std::string choice;         // DecodeChoice::Describe
   // That nvJPEG has now, and times that it was refused some; 0 with one that uses its own.
@@ -139,9 +162,15 @@ class JpegDecoder {
   absl::Status Decode(std::span<const JpegImage> images, Stream stream,
                       std::span<JpegResult> results);
 
+  // Whether the images of the next batch should have a room: not where nvJPEG decodes whole images.
+  // Before the first ones that do, TryRegions finds that out with such images, whose outputs are
+  // not used; Decode does it too, but whose room is then for a part the CPU decodes.
+  bool takes_rooms() const;
+  absl::Status TryRegions(std::span<const JpegImage> images, Stream stream);
+
   // Decodes an image on the CPU of which some bytes, at these offsets from its first one, are still
   // kUnpainted although the engines said they had decoded it; unless the image is of that colour
-  // there. The result is then not touched. It is decoded whole, as the engines do.
+  // there. The result is then not touched. As much of it is decoded as by the engines.
   absl::Status DecodeSkipped(const JpegImage& image, std::span<const size_t> unpainted,
                              Stream stream, JpegResult* result, bool* skipped);
 

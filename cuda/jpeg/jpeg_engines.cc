@@ -41,6 +41,7 @@ JpegEngines::JpegEngines(const NvjpegFunctions* functions, Device& device,
   auto made = NvjpegHardware::Create(*functions, device, options, memory);
   if (made.ok()) {
     hardware_.emplace(*std::move(made));
+    if (!hardware_->regions().ok()) regions_ = {true, std::string(hardware_->regions().message())};
   } else {
     why_not_ = std::string(made.status().message());
   }
@@ -54,11 +55,34 @@ std::string JpegEngines::Describe() const {
 void JpegEngines::BeginBatch() {
   if (rest_ > 0 && --rest_ == 0) failed_in_a_row_ = kMaxFailures - 1;  // one try
   asked_ = batch_decoded_ = 0;
+  by_region_ = false;
   culprits_.clear();
 }
 
+absl::Status JpegEngines::TryRegions(std::span<const JpegImage> images, Stream stream) {
+  if (regions_.known || !usable()) return absl::OkStatus();
+  RegionTrial trial(device_, options_, [&](const JpegImage& image) {
+    const JpegImage* const one = &image;
+    return hardware_->Decode({&one, 1}, stream);
+  });
+  for (const JpegImage& image : images) {
+    if (trial.done()) break;
+    JpegImage whole = image;
+    whole.room = {};
+    if (!hardware_->Takes(whole, 0)) continue;
+    if (!hardware_->Takes(image, 0)) {
+      trial.Refuse("they say that they take an image whole, and not a part of it");
+      break;
+    }
+    RETURN_IF_ERROR(trial.Try(image, stream));
+  }
+  trial.Judge(regions_);
+  return absl::OkStatus();
+}
+
 bool JpegEngines::Takes(const JpegImage& image, size_t lane) const {
-  return usable() && !(image.id && refused_.count(*image.id) > 0) && hardware_->Takes(image, lane);
+  return usable() && !(image.id && refused_.count(*image.id) > 0) &&
+         (image.room.empty() || regions_.usable()) && hardware_->Takes(image, lane);
 }
 
 void JpegEngines::Remember(const JpegImage& image) {
@@ -111,6 +135,11 @@ absl::Status JpegEngines::Decode(std::span<const JpegImage* const> images, Strea
   if (calls_left_ < most_calls) ++stats_.failed_batches;
   asked_ += images.size();
   batch_decoded_ += decoded_;
+  for (size_t i = 0; i < images.size(); ++i) {
+    if (images[i]->room.empty()) continue;
+    by_region_ = true;
+    if (decoded[i]) ++stats_.regions;
+  }
   if (decoded_ == 0) return absl::OkStatus();
   ++stats_.batches;
   stats_.hardware += decoded_;
@@ -124,6 +153,10 @@ void JpegEngines::EndBatch() {
     failed_in_a_row_ = 0;
     // Engines that decode others refuse these for what they are.
     for (const JpegImage* image : culprits_) Remember(*image);
+    return;
+  }
+  if (by_region_) {  // which may be why
+    regions_.why_not = absl::StrCat("a batch was refused: ", stats_.first_refusal);
     return;
   }
   if (++failed_in_a_row_ < kMaxFailures) return;
@@ -145,20 +178,23 @@ absl::Status JpegEngines::CompareWithCpu(std::span<const JpegImage* const> image
   for (size_t i = 0; i < images.size() && compared < kCompared; ++i) {
     const JpegImage& image = *images[i];
     if (!decoded[i]) continue;
+    decode.region = image.room;
     const auto ours = decoder.Decode(image.file, image.info, decode);
     if (!ours.ok()) continue;
-    theirs.resize(image.pitch_bytes * image.info.height);
+    theirs.resize(OutBytesOf(image));
     // To memory that is not page-locked: done when it returns.
     RETURN_IF_ERROR(device_.CopyToHost(theirs.data(), image.out, theirs.size(), stream));
     // One that was skipped is found by those who have filled its memory.
     if (std::count(theirs.begin(), theirs.end(), kUnpainted) == std::ssize(theirs)) continue;
     ++compared;
-    const PixelView view{theirs.data(), image.info.width, image.info.height, options_.channels,
+    const PixelRegion part = PartOf(image);
+    const PixelView view{theirs.data(), part.width, part.height, options_.channels,
                          image.pitch_bytes};
     const double difference = MeanDifference(view, ours->view);
     if (difference <= kMaxMeanDifference) continue;
     ++stats_.failed_batches;
     stats_.hardware -= decoded_;
+    stats_.regions = 0;  // this was the first batch
     decoded.assign(decoded.size(), false);
     GiveUp(absl::StrCat("an image differs from the CPU's by ", difference, " of 255 on average"));
     hardware_.reset();

@@ -7,7 +7,9 @@
 // They decode a batch in one call, all of it or nothing, and do not say which image they refuse. A
 // refused batch is halved until those images are found, which are not offered again; engines that
 // refuse whole batches rest for a while. Their first images are compared with the CPU's: engines
-// that decode wrongly, or that later skip many images, are not used any more.
+// that decode wrongly, or that later skip many images, are not used any more. Images with a room
+// are for them once a trial has shown that they decode parts rightly; engines that do not, or that
+// refuse a batch of parts, are given whole images from then on.
 //
 // Lifetime: functions, device and memory outlive it.
 // Thread-safety: one thread at a time, but Takes; all have entered the device.
@@ -26,6 +28,7 @@
 #include "cuda/jpeg/jpeg_decoder.h"
 #include "cuda/jpeg/nvjpeg_backends.h"
 #include "cuda/jpeg/nvjpeg_memory.h"
+#include "cuda/jpeg/region_trial.h"
 
 namespace shardpack {
 
@@ -40,6 +43,9 @@ class JpegEngines {
   std::string Describe() const;
   // Once a batch, before Takes.
   void BeginBatch();
+  // Until they are known: tries some of these images with a room, of the batch that begins.
+  absl::Status TryRegions(std::span<const JpegImage> images, Stream stream);
+  const RegionVerdict& regions() const { return regions_; }
   // Callers at the same time have other lanes (NvjpegHardware::Takes).
   bool Takes(const JpegImage& image, size_t lane) const;
   // Any part of the batch.
@@ -71,6 +77,7 @@ class JpegEngines {
   std::optional<NvjpegHardware> hardware_;
   std::string why_not_;
   bool compared_ = false;
+  RegionVerdict regions_;
   int failed_in_a_row_ = 0;               // batches of which nothing was decoded
   uint32_t rest_ = 0, next_rest_ = 256;   // batches that they are not asked for
   std::unordered_set<uint64_t> refused_;  // ids
@@ -78,6 +85,7 @@ class JpegEngines {
   // For one batch.
   size_t decoded_ = 0, calls_left_ = 0;
   size_t asked_ = 0, batch_decoded_ = 0;
+  bool by_region_ = false;
   std::vector<const JpegImage*> culprits_;
 };
 

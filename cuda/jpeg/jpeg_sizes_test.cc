@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -60,17 +61,20 @@ std::vector<File> Files(bool large) {
   return files;
 }
 
+// The fake's, or those of the library, which is opened; nullptr if it cannot be.
+const NvjpegFunctions* FunctionsFor(TestDevice& device, absl::StatusOr<NvjpegLibrary>& library) {
+  if (device.nvjpeg() != nullptr) return device.nvjpeg();
+  library = NvjpegLibrary::Open();
+  return library.ok() ? &library->functions() : nullptr;
+}
+
 TEST(JpegSizes, AreWhatTheCpuMakesOfThem) {
   TestDevice device;
   ASSERT_TRUE(device.ok()) << device.why();
   ASSERT_TRUE(device.get().EnterThread().ok());
-  const NvjpegFunctions* functions = device.nvjpeg();
   absl::StatusOr<NvjpegLibrary> library = absl::NotFoundError("the fake");
-  if (functions == nullptr) {
-    library = NvjpegLibrary::Open();
-    ASSERT_TRUE(library.ok()) << library.status();
-    functions = &library->functions();
-  }
+  const NvjpegFunctions* const functions = FunctionsFor(device, library);
+  ASSERT_NE(functions, nullptr) << library.status();
   const std::vector<File> files = Files(device.fake() == nullptr);
   const Stream stream = device.MakeStream();
   for (const bool engines : {true, false}) {
@@ -117,6 +121,71 @@ TEST(JpegSizes, AreWhatTheCpuMakesOfThem) {
         device.Free(outs[i]);
       }
       if (HasFailure()) return;
+    }
+  }
+  EXPECT_TRUE(device.get().DestroyStream(stream).ok());
+}
+
+// What is decoded of a part of an image is what the CPU makes of that part, too.
+TEST(JpegSizes, PartsAreThoseOfTheWhole) {
+  TestDevice device;
+  ASSERT_TRUE(device.ok()) << device.why();
+  ASSERT_TRUE(device.get().EnterThread().ok());
+  absl::StatusOr<NvjpegLibrary> library = absl::NotFoundError("the fake");
+  const NvjpegFunctions* const functions = FunctionsFor(device, library);
+  ASSERT_NE(functions, nullptr) << library.status();
+  const std::vector<File> files = Files(device.fake() == nullptr);
+  const Stream stream = device.MakeStream();
+  for (const bool engines : {true, false}) {
+    JpegDecoderOptions options;
+    options.use_hardware = engines;
+    options.regions = true;
+    JpegDecoder decoder(functions, device.get(), options);
+    // Parts anywhere; from the second round on whole images if the library cannot.
+    for (uint32_t round = 0; round < 4; ++round) {
+      std::vector<JpegImage> images;
+      for (const File& file : files) {
+        const uint32_t width = file.info.width, height = file.info.height;
+        JpegImage image = {
+            .file = {reinterpret_cast<const std::byte*>(file.bytes.data()), file.bytes.size()},
+            .info = file.info,
+            .region = {width * round / 5, height * (4 - round) / 5, (width + 3) / 4,
+                       (height + 4) / 5}};
+        image.region.width = std::min(image.region.width, width - image.region.left);
+        image.region.height = std::min(image.region.height, height - image.region.top);
+        if (decoder.takes_rooms()) image.room = RoomFor(file.info, image.region);
+        image.pitch_bytes = size_t{PartOf(image).width} * 3;
+        image.out = static_cast<uint8_t*>(device.Allocate(OutBytesOf(image)));
+        images.push_back(image);
+      }
+      std::vector<JpegResult> results(images.size());
+      ASSERT_TRUE(decoder.Decode(images, stream, results).ok());
+      for (size_t i = 0; i < files.size(); ++i) {
+        SCOPED_TRACE(files[i].name);
+        ASSERT_TRUE(results[i].status.ok()) << results[i].status;
+        const JpegImage& image = images[i];
+        const auto expected =
+            Decode(files[i].bytes, {.region = image.region, .channels = 3, .orient = false});
+        ASSERT_TRUE(expected.ok()) << expected.status();
+        const std::string got = device.Read(image.out, OutBytesOf(image), stream);
+        const auto* const pixels = reinterpret_cast<const uint8_t*>(got.data());
+        const PixelRegion part = results[i].packed ? image.region : PartOf(image);
+        const size_t pitch = size_t{part.width} * 3;
+        const size_t at =
+            (image.region.top - part.top) * pitch + size_t{image.region.left - part.left} * 3;
+        const PixelView view{pixels + at, image.region.width, image.region.height, 3, pitch};
+        EXPECT_LE(LargestDifference(view, expected->view()), device.fake() != nullptr ? 0 : 16);
+        device.Free(image.out);
+      }
+      if (HasFailure()) return;
+    }
+    const JpegDecoderStats stats = decoder.stats();
+    std::printf("%s: %d images by region%s%s\n", engines ? "engines" : "hybrid",
+                static_cast<int>(stats.regions), stats.why_whole.empty() ? "" : "; ",
+                stats.why_whole.c_str());
+    EXPECT_TRUE(stats.regions > 0 || !stats.why_whole.empty());
+    if (device.fake() != nullptr) {
+      EXPECT_EQ(stats.why_whole, "");
     }
   }
   EXPECT_TRUE(device.get().DestroyStream(stream).ok());

@@ -88,6 +88,21 @@ void JpegWorker::MakeHybrid() {
   }
 }
 
+absl::Status JpegWorker::TryRegions(std::span<const JpegImage> images, Stream stream,
+                                    RegionVerdict& verdict) {
+  if (!hybrid_->regions().ok()) {
+    verdict = {true, std::string(hybrid_->regions().message())};
+    return absl::OkStatus();
+  }
+  RegionTrial trial(device_, options_,
+                    [&](const JpegImage& image) { return hybrid_->Decode(image, stream); });
+  for (const JpegImage& image : images) {
+    if (!trial.done()) RETURN_IF_ERROR(trial.Try(image, stream));
+  }
+  trial.Judge(verdict);
+  return absl::OkStatus();
+}
+
 absl::Status JpegWorker::Decode(const JpegImage& image, bool for_nvjpeg, Stream stream,
                                 JpegResult* result) {
   if (for_nvjpeg) MakeHybrid();
@@ -95,6 +110,7 @@ absl::Status JpegWorker::Decode(const JpegImage& image, bool for_nvjpeg, Stream 
     const absl::Status status = hybrid_->Decode(image, stream);
     if (status.ok()) {
       ++stats_.hybrid;
+      if (!image.room.empty()) ++stats_.regions;
       *result = {absl::OkStatus(), JpegWay::kHybrid};
       return status;
     }
@@ -105,45 +121,62 @@ absl::Status JpegWorker::Decode(const JpegImage& image, bool for_nvjpeg, Stream 
   return DecodeOnCpu(image, stream, result);
 }
 
-absl::StatusOr<PixelView> JpegWorker::Pixels(const JpegImage& image) {
+absl::StatusOr<DecodedImage> JpegWorker::Pixels(const JpegImage& image) {
   DecodeOptions decode;
   decode.region = image.region;
+  decode.min_width = image.min_width;
+  decode.min_height = image.min_height;
   decode.channels = options_.channels;
   decode.orient = options_.orient;
   decode.max_pixels = options_.max_pixels;
   decode.max_scans = options_.max_scans;
-  ASSIGN_OR_RETURN(const auto decoded, decoder_.Decode(image.file, image.info, decode));
-  return decoded.view;
+  return decoder_.Decode(image.file, image.info, decode);
 }
 
-// Whole: unpainted bytes lie anywhere, and what reads the image was told where engines put it.
+// All that the engines put there: unpainted bytes lie anywhere, and what reads the image was told
+// where it is.
 absl::Status JpegWorker::DecodeSkipped(const JpegImage& given, std::span<const size_t> unpainted,
                                        Stream stream, JpegResult* result, bool* skipped) {
   JpegImage image = given;
-  image.region = {};
-  const absl::StatusOr<PixelView> pixels = Pixels(image);
+  image.region = image.room;
+  image.min_width = image.min_height = 0;
+  const absl::StatusOr<DecodedImage> pixels = Pixels(image);
   const auto is_painted = [&](size_t at) {
     const size_t y = at / image.pitch_bytes, x = at % image.pitch_bytes;
-    return pixels->Row(static_cast<uint32_t>(y))[x] != kUnpainted;
+    return pixels->view.Row(static_cast<uint32_t>(y))[x] != kUnpainted;
   };
   *skipped = !pixels.ok() || std::any_of(unpainted.begin(), unpainted.end(), is_painted);
-  return *skipped ? DecodeOnCpu(image, stream, result) : absl::OkStatus();
+  if (!*skipped) return absl::OkStatus();
+  if (!pixels.ok()) return Fail(pixels.status(), result);
+  return Put(*pixels, image, image.pitch_bytes, stream, result);
+}
+
+absl::Status JpegWorker::Fail(const absl::Status& why, JpegResult* result) {
+  ++stats_.failed;
+  *result = {why, JpegWay::kCpu};
+  return absl::OkStatus();
 }
 
 absl::Status JpegWorker::DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result) {
-  const absl::StatusOr<PixelView> pixels = Pixels(image);
-  if (!pixels.ok()) {
-    ++stats_.failed;
-    *result = {pixels.status(), JpegWay::kCpu};
-    return absl::OkStatus();
-  }
+  const absl::StatusOr<DecodedImage> pixels = Pixels(image);
+  if (!pixels.ok()) return Fail(pixels.status(), result);
   const bool packed = !image.region.empty();
   const size_t pitch_bytes =
-      packed ? size_t{image.region.width} * options_.channels : image.pitch_bytes;
-  RETURN_IF_ERROR(staging_.Put(*pixels, image.out, pitch_bytes, stream));
+      packed ? size_t{pixels->view.width} * options_.channels : image.pitch_bytes;
+  RETURN_IF_ERROR(Put(*pixels, image, pitch_bytes, stream, result));
+  if (!packed) return absl::OkStatus();
+  result->packed = true;
+  result->decoded = *pixels;
+  result->decoded.view.pixels = nullptr;
+  return absl::OkStatus();
+}
+
+absl::Status JpegWorker::Put(const DecodedImage& pixels, const JpegImage& image, size_t pitch_bytes,
+                             Stream stream, JpegResult* result) {
+  RETURN_IF_ERROR(staging_.Put(pixels.view, image.out, pitch_bytes, stream));
   ++stats_.cpu;
   if (staging_.pageable()) ++stats_.pageable;
-  *result = {absl::OkStatus(), JpegWay::kCpu, packed};
+  *result = {absl::OkStatus(), JpegWay::kCpu};
   return absl::OkStatus();
 }
 

@@ -16,6 +16,7 @@
 #include "cuda/device/device_event.h"
 #include "cuda/jpeg/jpeg_decoder.h"
 #include "cuda/jpeg/nvjpeg_backends.h"
+#include "cuda/jpeg/region_trial.h"
 #include "images/codecs/decode.h"
 
 namespace shardpack {
@@ -67,6 +68,8 @@ class JpegWorker {
   // Else the hybrid decoder is made when it is first needed.
   void MakeHybrid();
   bool has_hybrid() const { return hybrid_.has_value(); }
+  // Whether its hybrid decoder decodes parts of these images, which have rooms.
+  absl::Status TryRegions(std::span<const JpegImage> images, Stream stream, RegionVerdict& verdict);
   const std::string& why_no_hybrid() const { return why_no_hybrid_; }
   const JpegDecoderStats& stats() const { return stats_; }
   // On the CPU, unless its pixels too are kUnpainted wherever `unpainted` says so (JpegDecoder).
@@ -75,8 +78,11 @@ class JpegWorker {
 
  private:
   // The region of the image, or all of it.
-  absl::StatusOr<PixelView> Pixels(const JpegImage& image);
+  absl::StatusOr<DecodedImage> Pixels(const JpegImage& image);
   absl::Status DecodeOnCpu(const JpegImage& image, Stream stream, JpegResult* result);
+  absl::Status Fail(const absl::Status& why, JpegResult* result);
+  absl::Status Put(const DecodedImage& pixels, const JpegImage& image, size_t pitch_bytes,
+                   Stream stream, JpegResult* result);
 
   const HybridSource source_;
   Device& device_;

@@ -31,7 +31,7 @@ absl::Status NvjpegResult(const char* call, int status) {
   return absl::FailedPreconditionError(absl::StrCat(call, ": ", NvjpegStatusName(status)));
 }
 
-// Whether the library has all that these users need (kNvjpegForHybrid, kNvjpegForHardware).
+// Whether the library has all that these users need (kNvjpegForHybrid and others).
 absl::Status CheckPresent(const NvjpegFunctions& functions, unsigned needed_for) {
   std::string absent;
 #define SHARDPACK_NVJPEG_CHECK(name, users, parameters)                   \
@@ -76,6 +76,35 @@ absl::Status ParseHeaders(const NvjpegFunctions& functions, NvjpegHandle handle,
   return absl::OkStatus();
 }
 
+absl::StatusOr<NvjpegOwned<NvjpegParams>> MakeParams(const NvjpegFunctions& functions,
+                                                     NvjpegHandle handle, int format) {
+  NvjpegParams params = nullptr;
+  RETURN_IF_ERROR(
+      NvjpegResult("nvjpegDecodeParamsCreate", functions.DecodeParamsCreate(handle, &params)));
+  NvjpegOwned<NvjpegParams> owned(params, {functions.DecodeParamsDestroy});
+  RETURN_IF_ERROR(NvjpegResult("nvjpegDecodeParamsSetOutputFormat",
+                               functions.DecodeParamsSetOutputFormat(params, format)));
+  return owned;
+}
+
+// A refusal.
+absl::Status NoRegions(const absl::Status& why) {
+  return absl::FailedPreconditionError(why.message());
+}
+
+// What is decoded of the image.
+absl::Status SetPart(const NvjpegFunctions& functions, const JpegImage& image,
+                     NvjpegParams params) {
+  const PixelRegion& room = image.room;
+  const auto set = [&](int left, int top, int width, int height) {
+    return NvjpegResult("nvjpegDecodeParamsSetROI",
+                        functions.DecodeParamsSetROI(params, left, top, width, height));
+  };
+  if (room.empty()) return set(0, 0, -1, -1);
+  return set(static_cast<int>(room.left), static_cast<int>(room.top), static_cast<int>(room.width),
+             static_cast<int>(room.height));
+}
+
 }  // namespace
 
 bool IsRefusal(const absl::Status& status) {
@@ -104,15 +133,23 @@ absl::StatusOr<NvjpegHardware> NvjpegHardware::Create(const NvjpegFunctions& fun
         NvjpegResult("nvjpegJpegStreamCreate", f.JpegStreamCreate(made.handle_.get(), &headers)));
     made.headers_.push_back(NvjpegOwned<NvjpegStream>(headers, {f.JpegStreamDestroy}));
   }
+  made.regions_ = CheckPresent(f, kNvjpegForHardwareRegions);
+  while (made.regions_.ok() && made.params_.size() < made.headers_.size()) {
+    auto params = MakeParams(f, made.handle_.get(), made.format_);
+    made.regions_ = params.status();
+    if (params.ok()) made.params_.push_back(*std::move(params));
+  }
   for (uint32_t i = 0; i < std::max(options.hardware_batches, 1u); ++i) {
     NvjpegState state = nullptr;
     RETURN_IF_ERROR(
         NvjpegResult("nvjpegJpegStateCreate", f.JpegStateCreate(made.handle_.get(), &state)));
     made.slots_.push_back({.state = NvjpegOwned<NvjpegState>(state, {f.JpegStateDestroy}),
-                           .reserved = false,
+                           .reserved = 0,
                            .files = {},
                            .sizes_bytes = {},
                            .outs = {},
+                           .params = {},
+                           .parts = {},
                            .done = DeviceEvent(device, options.stop)});
   }
   return made;
@@ -122,8 +159,30 @@ bool NvjpegHardware::Takes(const JpegImage& image, size_t lane) const {
   const NvjpegStream headers = headers_[lane].get();
   if (!ParseHeaders(*functions_, handle_.get(), image, headers).ok()) return false;
   int unsupported = 1;
-  const int status = functions_->DecodeBatchedSupported(handle_.get(), headers, &unsupported);
+  if (image.room.empty()) {
+    const int status = functions_->DecodeBatchedSupported(handle_.get(), headers, &unsupported);
+    return status == kNvjpegSuccess && unsupported == 0;
+  }
+  if (!regions_.ok()) return false;
+  const NvjpegParams params = params_[lane].get();
+  if (!SetPart(*functions_, image, params).ok()) return false;
+  const int status =
+      functions_->DecodeBatchedSupportedEx(handle_.get(), headers, params, &unsupported);
   return status == kNvjpegSuccess && unsupported == 0;
+}
+
+absl::Status NvjpegHardware::SetParts(std::span<const JpegImage* const> images, Slot& slot) {
+  slot.parts.clear();
+  if (!regions_.ok()) return NoRegions(regions_);
+  for (const JpegImage* image : images) {
+    if (slot.parts.size() == slot.params.size()) {
+      ASSIGN_OR_RETURN(auto params, MakeParams(*functions_, handle_.get(), format_));
+      slot.params.push_back(std::move(params));
+    }
+    slot.parts.push_back(slot.params[slot.parts.size()].get());
+    RETURN_IF_ERROR(SetPart(*functions_, *image, slot.parts.back()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, Stream stream) {
@@ -139,10 +198,14 @@ absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, St
     slot.sizes_bytes.push_back(image->file.size());
     slot.outs.push_back(OutOf(*image));
   }
+  const bool by_region = std::any_of(images.begin(), images.end(),
+                                     [](const JpegImage* image) { return !image->room.empty(); });
+  if (by_region) RETURN_IF_ERROR(SetParts(images, slot));
   // Makes the library keep its memory instead of freeing and allocating some, which waits for the
   // device, whenever sizes differ. Of a pixel: what is reserved for is a batch of images as large
   // as the widest and the highest one ever together, a multiple of what any batch takes.
-  if (!std::exchange(slot.reserved, true) && functions_->DecodeBatchedPreAllocate != nullptr) {
+  if (images.size() > slot.reserved && functions_->DecodeBatchedPreAllocate != nullptr) {
+    slot.reserved = images.size();
     // Errors do not matter: the library allocates later what it lacks.
     (void)functions_->DecodeBatchedPreAllocate(handle_.get(), slot.state.get(),
                                                static_cast<int>(images.size()), 1, 1,
@@ -152,11 +215,15 @@ absl::Status NvjpegHardware::Decode(std::span<const JpegImage* const> images, St
       "nvjpegDecodeBatchedInitialize",
       functions_->DecodeBatchedInitialize(handle_.get(), slot.state.get(),
                                           static_cast<int>(images.size()), 1, format_)));
-  const int status = functions_->DecodeBatched(handle_.get(), slot.state.get(), slot.files.data(),
-                                               slot.sizes_bytes.data(), slot.outs.data(), stream);
+  const int status =
+      by_region ? functions_->DecodeBatchedEx(handle_.get(), slot.state.get(), slot.files.data(),
+                                              slot.sizes_bytes.data(), slot.outs.data(),
+                                              slot.parts.data(), stream)
+                : functions_->DecodeBatched(handle_.get(), slot.state.get(), slot.files.data(),
+                                            slot.sizes_bytes.data(), slot.outs.data(), stream);
   // Also after a failure: part of it may be under way.
   RETURN_IF_ERROR(slot.done.Record(stream));
-  return NvjpegResult("nvjpegDecodeBatched", status);
+  return NvjpegResult(by_region ? "nvjpegDecodeBatchedEx" : "nvjpegDecodeBatched", status);
 }
 
 absl::Status NvjpegHardware::Wait() {
@@ -180,12 +247,8 @@ absl::StatusOr<NvjpegHybrid> NvjpegHybrid::Create(const NvjpegFunctions& functio
   RETURN_IF_ERROR(NvjpegResult("nvjpegDecoderCreate",
                                f.DecoderCreate(made.handle_.get(), kNvjpegHybrid, &decoder)));
   made.decoder_ = NvjpegOwned<NvjpegDecoder>(decoder, {f.DecoderDestroy});
-  NvjpegParams params = nullptr;
-  RETURN_IF_ERROR(
-      NvjpegResult("nvjpegDecodeParamsCreate", f.DecodeParamsCreate(made.handle_.get(), &params)));
-  made.params_ = NvjpegOwned<NvjpegParams>(params, {f.DecodeParamsDestroy});
-  RETURN_IF_ERROR(NvjpegResult("nvjpegDecodeParamsSetOutputFormat",
-                               f.DecodeParamsSetOutputFormat(params, FormatOf(options.channels))));
+  ASSIGN_OR_RETURN(made.params_, MakeParams(f, made.handle_.get(), FormatOf(options.channels)));
+  made.regions_ = CheckPresent(f, kNvjpegForHybridRegions);
   for (uint32_t i = 0; i < std::max(options.hybrid_pages, 1u); ++i) {
     RETURN_IF_ERROR(made.AddPage(memory, device, options.stop));
   }
@@ -232,6 +295,13 @@ absl::Status NvjpegHybrid::Decode(const JpegImage& image, Stream stream) {
   Page& page = pages_[next_];
   RETURN_IF_ERROR(page.done.Wait());
   RETURN_IF_ERROR(ParseHeaders(f, handle_.get(), image, page.headers.get()));
+  // DecodeJpegHost copies them to the state.
+  if (!image.room.empty() || params_have_part_) {
+    if (!regions_.ok()) return NoRegions(regions_);
+    params_have_part_ = true;
+    RETURN_IF_ERROR(SetPart(f, image, params_.get()));
+    params_have_part_ = !image.room.empty();
+  }
   RETURN_IF_ERROR(NvjpegResult("nvjpegDecodeJpegHost",
                                f.DecodeJpegHost(handle_.get(), decoder_.get(), page.state.get(),
                                                 params_.get(), page.headers.get())));

@@ -55,6 +55,8 @@ class NvjpegHardware {
                                                const JpegDecoderOptions& options,
                                                NvjpegMemory& memory);
   unsigned engines() const { return engines_; }
+  // Whether it can be asked for parts of images: images with a room.
+  const absl::Status& regions() const { return regions_; }
   // Callers at the same time have other `lane`s, of JpegDecoderOptions::threads.
   bool Takes(const JpegImage& image, size_t lane) const;
   absl::Status Decode(std::span<const JpegImage* const> images, Stream stream);
@@ -64,10 +66,12 @@ class NvjpegHardware {
  private:
   struct Slot {
     NvjpegOwned<NvjpegState> state;
-    bool reserved = false;
+    size_t reserved = 0;  // images
     std::vector<const unsigned char*> files;
     std::vector<size_t> sizes_bytes;
     std::vector<NvjpegImage> outs;
+    std::vector<NvjpegOwned<NvjpegParams>> params;  // of the parts, one an image
+    std::vector<NvjpegParams> parts;
     // Last, so that its destructor waits before the others are destroyed.
     DeviceEvent done;
   };
@@ -75,11 +79,15 @@ class NvjpegHardware {
   NvjpegHardware(const NvjpegFunctions& functions, int format)
       : functions_(&functions), format_(format) {}
 
+  absl::Status SetParts(std::span<const JpegImage* const> images, Slot& slot);
+
   const NvjpegFunctions* functions_;
   int format_;
   unsigned engines_ = 0;
+  absl::Status regions_;
   NvjpegSharedHandle handle_;
   std::vector<NvjpegOwned<NvjpegStream>> headers_;  // one a lane
+  std::vector<NvjpegOwned<NvjpegParams>> params_;   // likewise, if there are regions
   std::vector<Slot> slots_;
   size_t next_ = 0;
 };
@@ -92,6 +100,7 @@ class NvjpegHybrid {
   static absl::StatusOr<NvjpegHybrid> Create(const NvjpegFunctions& functions,
                                              NvjpegSharedHandle handle, NvjpegMemory& memory,
                                              Device& device, const JpegDecoderOptions& options);
+  const absl::Status& regions() const { return regions_; }  // as NvjpegHardware::regions
   absl::Status Decode(const JpegImage& image, Stream stream);
 
  private:
@@ -112,6 +121,8 @@ class NvjpegHybrid {
   NvjpegSharedHandle handle_;
   NvjpegOwned<NvjpegDecoder> decoder_;
   NvjpegOwned<NvjpegParams> params_;
+  absl::Status regions_;
+  bool params_have_part_ = false;
   std::vector<Page> pages_;
   size_t next_ = 0;
 };

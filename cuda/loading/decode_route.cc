@@ -308,7 +308,10 @@ void DecodeRoute::ReportCpuWork() {
     context_.options.log(absl::StrCat("images are decoded by ", now.choice));
   const bool first_batch = before.hardware + before.hybrid + before.cpu == 0;
   const bool by_gpu = decoder_->has_hardware() || decoder_->has_hybrid();
-  if (first_batch && by_gpu && now.cpu > 0 && now.hardware + now.hybrid == 0) {
+  if (before.why_whole.empty() && !now.why_whole.empty()) {
+    context_.fell_back(
+        absl::StrCat("the GPU decodes whole images where parts would do: ", now.why_whole));
+  } else if (first_batch && by_gpu && now.cpu > 0 && now.hardware + now.hybrid == 0) {
     context_.fell_back(
         absl::StrCat("the CPU decoded all images of the first batch, the GPU takes JPEG that is "
                      "gray or YCbCr",
@@ -339,10 +342,10 @@ void DecodeRoute::ReportCpuWork() {
 absl::Status DecodeRoute::Prepare(const HostBatch& batch, DeviceBuffer& buffer,
                                   std::vector<BadSample>& bad) {
   const size_t field = *shape().decoded_field;
-  absl::Status prepared = decoder_->Prepare(batch, field, why_bad_);
+  absl::Status prepared = decoder_->Prepare(batch, field, DecodeStream(), why_bad_);
   if (absl::IsResourceExhausted(prepared)) {
     RETURN_IF_ERROR(context_.buffers.FreeUnused());
-    prepared = decoder_->Prepare(batch, field, why_bad_);
+    prepared = decoder_->Prepare(batch, field, DecodeStream(), why_bad_);
   }
   RETURN_IF_ERROR(prepared);
   RETURN_IF_ERROR(decoder_->Decode(DecodeStream(), samples_, why_bad_));

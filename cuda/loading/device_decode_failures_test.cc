@@ -192,7 +192,9 @@ TEST(DeviceDecode, WhatNvjpegRefusesIsSaid) {
   FakeNvjpeg nvjpeg({.engines = 0}, &fake);
   nvjpeg.functions().DecodeJpegHost = [](NvjpegHandle, NvjpegDecoder, NvjpegState, NvjpegParams,
                                          NvjpegStream) -> int { return kNvjpegJpegNotSupported; };
-  const Outcome got = RunEpochs(fake, data, Decoding(data, &nvjpeg.functions()));
+  DeviceOptions options = Decoding(data, &nvjpeg.functions());
+  options.decode->regions = false;
+  const Outcome got = RunEpochs(fake, data, options);
   EXPECT_THAT(got.errors, IsEmpty());
   EXPECT_EQ(got.stats.decode.cpu, 40u);
   EXPECT_EQ(got.stats.decode.refused, 40u);

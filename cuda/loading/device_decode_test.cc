@@ -83,19 +83,19 @@ TEST(DeviceDecode, IsWhatTheLoaderDecodes) {
 TEST(DeviceDecode, TheFastestWayIsChosenAndSaid) {
   const LoaderFixture data(TestName(), {.samples = 40});
   const std::vector<Delivered> expected =
-      RunEpochs(HostDevice::Get(), data, Decoding(data, nullptr), 3).batches;
+      RunEpochs(HostDevice::Get(), data, Decoding(data, nullptr), 4).batches;
   FakeDevice fake;
   FakeNvjpeg nvjpeg({}, &fake);
   DeviceOptions options = Decoding(data, &nvjpeg.functions());
   options.decode->choose = true;
   std::vector<std::string> lines;
   options.log = [&](const std::string& line) { lines.push_back(line); };
-  const Outcome got = RunEpochs(fake, data, options, 3);
+  const Outcome got = RunEpochs(fake, data, options, 4);
   EXPECT_THAT(got.errors, IsEmpty());
   ExpectEqual(got.batches, expected);
   EXPECT_GE(std::min({got.stats.decode.hardware, got.stats.decode.hybrid, got.stats.decode.cpu}),
             24u);
-  EXPECT_THAT(got.stats.decode.choice, HasSubstr(" us an image, after 9 batches; "));
+  EXPECT_THAT(got.stats.decode.choice, HasSubstr(" us an image, after 15 batches; "));
   EXPECT_THAT(lines, ::testing::ElementsAre("images are decoded by " + got.stats.decode.choice));
   EXPECT_EQ(got.stats.fallbacks, 0u);
   EXPECT_THAT(fake.misuses(), IsEmpty());

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/io/resources.h"
 #include "formats/io/status_macros.h"
+#include "images/augment/pixel_pipeline.h"
 #include "readers/order/order.h"
 
 namespace shardpack {
@@ -31,17 +32,19 @@ absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
   }
   made->decoder_ = std::make_unique<JpegDecoder>(
       functions, device,
-      JpegDecoderOptions{.channels = options.channels,
-                         .use_hardware = options.use_hardware,
-                         .use_hybrid = options.use_hybrid,
-                         .orient = false,  // the preprocessing does that
-                         .threads = made->threads(),
-                         .share = options.share,
-                         .choose = options.choose,
-                         .max_pixels = options.max_pixels,
-                         .max_scans = options.max_scans,
-                         .nvjpeg_bytes = options.nvjpeg_bytes,
-                         .stop = stop});
+      JpegDecoderOptions{
+          .channels = options.channels,
+          .use_hardware = options.use_hardware,
+          .use_hybrid = options.use_hybrid,
+          .orient = false,  // the preprocessing does that
+          .threads = made->threads(),
+          .share = options.share,
+          .choose = options.choose,
+          .regions = options.regions && options.crop.kind == CropKind::kRandomResized,
+          .max_pixels = options.max_pixels,
+          .max_scans = options.max_scans,
+          .nvjpeg_bytes = options.nvjpeg_bytes,
+          .stop = stop});
   return made;
 }
 
@@ -84,37 +87,90 @@ absl::Status DeviceDecoder::Reserve(Piece& piece, size_t bytes) {
 }
 
 // Where the crop reads no pixel beyond its edges, the preprocessing is given the crop alone.
-PreprocessSample DeviceDecoder::TakenOf(const ImageInfo& info, const SampleIdentity& identity,
-                                        PixelRegion* region) const {
+void DeviceDecoder::Take(const SampleIdentity& identity, DecodedSlot& slot,
+                         JpegImage& image) const {
+  const ImageInfo& info = image.info;
   // The kernel turns it.
   const Orientation turn = OrientationOf(options_.orient ? info.orientation : 1);
   const auto [width, height] = SizeOf(info, options_.orient);
   const Crop crop = ChooseCrop(options_.crop, width, height, identity);
-  PreprocessSample sample = {.pixels = nullptr,
-                             .width = width,
-                             .height = height,
-                             .stride_bytes = 0,
-                             .box = crop.box,
-                             .mirror = crop.flip,
-                             .turn = turn};
-  *region = {0, 0, info.width, info.height};
-  if (crop.margin) return sample;
+  PreprocessSample& sample = slot.sample = {.pixels = nullptr,
+                                            .width = width,
+                                            .height = height,
+                                            .stride_bytes = 0,
+                                            .box = crop.box,
+                                            .mirror = crop.flip,
+                                            .turn = turn};
+  slot.crop = ToStored(turn, crop.box, info.width, info.height);
+  uint32_t out_width = options_.crop.width, out_height = options_.crop.height;
+  if (turn.transpose) std::swap(out_width, out_height);
+  PixelRegion& region = image.region = {0, 0, info.width, info.height};
+  const auto set_least_size = [&] {
+    const PixelBox& box = slot.crop;
+    image.min_width = LeastDecodedSize(region.width, box.right - box.left, out_width);
+    image.min_height = LeastDecodedSize(region.height, box.bottom - box.top, out_height);
+  };
+  if (crop.margin) return set_least_size();
   const auto left = static_cast<uint32_t>(std::floor(crop.box.left));
   const auto top = static_cast<uint32_t>(std::floor(crop.box.top));
   sample.width = std::min(static_cast<uint32_t>(std::ceil(crop.box.right)), width) - left;
   sample.height = std::min(static_cast<uint32_t>(std::ceil(crop.box.bottom)), height) - top;
   sample.box = {crop.box.left - left, crop.box.top - top, crop.box.right - left,
                 crop.box.bottom - top};
-  *region =
+  region =
       ToStored(turn, PixelRegion{left, top, sample.width, sample.height}, info.width, info.height);
-  return sample;
+  set_least_size();
+  slot.part = true;
 }
 
-absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
+void DeviceDecoder::PointAt(const JpegImage& image, const JpegResult& result,
+                            const DecodedSlot& slot, PreprocessSample& sample) const {
+  sample = slot.sample;
+  sample.pixels = image.out;
+  size_t pitch_bytes = image.pitch_bytes;
+  if (result.packed) {
+    const DecodedImage& decoded = result.decoded;
+    pitch_bytes = size_t{decoded.view.width} * options_.channels;
+    if (decoded.scale > 1) {
+      const uint32_t width = decoded.view.width, height = decoded.view.height;
+      sample.box = ToShown(sample.turn, BoxIn(decoded, image.region, slot.crop), width, height);
+      sample.width = sample.turn.transpose ? height : width;
+      sample.height = sample.turn.transpose ? width : height;
+    }
+  } else {
+    const PixelRegion part = PartOf(image);
+    sample.pixels += (image.region.top - part.top) * pitch_bytes +
+                     size_t{image.region.left - part.left} * options_.channels;
+  }
+  sample.stride_bytes = static_cast<uint32_t>(pitch_bytes);
+}
+
+absl::Status DeviceDecoder::Arrange(size_t slots) {
+  const bool rooms = decoder_->takes_rooms();
+  size_t bytes = 0;
+  for (size_t i = 0; i < images_.size(); ++i) {
+    JpegImage& image = images_[i];
+    image.room = rooms && slots_[i].part ? RoomFor(image.info, image.region) : PixelRegion();
+    image.pitch_bytes = size_t{PartOf(image).width} * options_.channels;
+    slots_[i].offset = bytes;
+    bytes += DeviceAligned(OutBytesOf(image));
+  }
+  Piece& piece = pieces_[piece_];
+  absl::Status status = piece.read.Wait();
+  if (status.ok()) status = Reserve(piece, bytes);
+  // Both at first, when the device has the most memory left.
+  Piece& other = pieces_[(piece_ + 1) % pieces_.size()];
+  if (status.ok() && other.memory == nullptr) status = Reserve(other, bytes);
+  for (Piece* each : {&piece, &other}) {
+    if (status.ok() && decoder_->may_use_hardware()) status = each->skipped.Reserve(slots);
+  }
+  return status;
+}
+
+absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field, Stream stream,
                                     std::span<absl::Status> why) {
   images_.clear();
   slots_.clear();
-  size_t bytes = 0;
   for (size_t slot = 0; slot < batch.size(); ++slot) {
     why[slot] = absl::OkStatus();
     if (batch.ids()[slot] == kPaddingId) continue;
@@ -129,31 +185,19 @@ absl::Status DeviceDecoder::Prepare(const HostBatch& batch, size_t field,
       why[slot] = info.status();
       continue;
     }
-    const auto [width, height] = SizeOf(*info, /*orient=*/false);
-    const size_t pitch_bytes = size_t{width} * options_.channels;
     const uint64_t id = batch.ids()[slot];
-    PixelRegion region;
-    const PreprocessSample sample =
-        TakenOf(*info, {.seed = options_.augment_seed, .epoch = batch.epoch(), .id = id}, &region);
-    images_.push_back({.file = file,
-                       .info = *info,
-                       .out = nullptr,
-                       .pitch_bytes = pitch_bytes,
-                       .region = region,
-                       .id = id});
-    slots_.push_back({.slot = slot, .offset = bytes, .sample = sample});
-    bytes += DeviceAligned(pitch_bytes * height);
+    JpegImage& image = images_.emplace_back();
+    image.file = file;
+    image.info = *info;
+    image.id = id;
+    DecodedSlot& taken = slots_.emplace_back();
+    taken.slot = slot;
+    Take({.seed = options_.augment_seed, .epoch = batch.epoch(), .id = id}, taken, image);
   }
-  Piece& piece = pieces_[piece_];
-  absl::Status status = piece.read.Wait();
-  if (status.ok()) status = Reserve(piece, bytes);
-  // Both at first, when the device has the most memory left.
-  Piece& other = pieces_[(piece_ + 1) % pieces_.size()];
-  if (status.ok() && other.memory == nullptr) status = Reserve(other, bytes);
-  for (Piece* each : {&piece, &other}) {
-    if (status.ok() && decoder_->may_use_hardware()) status = each->skipped.Reserve(batch.size());
-  }
-  return status;
+  RETURN_IF_ERROR(Arrange(batch.size()));
+  if (!decoder_->takes_rooms()) return absl::OkStatus();
+  RETURN_IF_ERROR(decoder_->TryRegions(images_, stream));
+  return decoder_->takes_rooms() ? absl::OkStatus() : Arrange(batch.size());
 }
 
 absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> samples,
@@ -184,15 +228,7 @@ absl::Status DeviceDecoder::Decode(Stream stream, std::span<PreprocessSample> sa
     const DecodedSlot& at = slots_[i];
     why[at.slot] = std::move(results_[i].status);
     if (!why[at.slot].ok()) continue;
-    const JpegImage& image = images_[i];
-    const PixelRegion& region = image.region;
-    PreprocessSample& sample = samples[at.slot] = at.sample;
-    const size_t pitch_bytes =
-        results_[i].packed ? size_t{region.width} * options_.channels : image.pitch_bytes;
-    sample.stride_bytes = static_cast<uint32_t>(pitch_bytes);
-    sample.pixels = image.out;
-    if (results_[i].packed) continue;
-    sample.pixels += region.top * pitch_bytes + size_t{region.left} * options_.channels;
+    PointAt(images_[i], results_[i], at, samples[at.slot]);
   }
   return absl::OkStatus();
 }

@@ -2,17 +2,19 @@
 // part of each the preprocessing takes.
 //
 //   auto decoder = DeviceDecoder::Create(device, decode, &stop);
-//   absl::Status status = (*decoder)->Prepare(batch, 0, why);     // room for it
+//   absl::Status status = (*decoder)->Prepare(batch, 0, stream, why);   // room for it
 //   status = (*decoder)->Decode(stream, samples, why);
 //   ...                                     // enqueued after it: what reads samples[i].pixels
 //   status = (*decoder)->Done(stream);      // of what reads them
 //   if ((*decoder)->has_to_check()) again = (*decoder)->Check(stream, why);
 //
 // Images are decoded by JpegDecoder (cuda/jpeg/jpeg_decoder.h) into one of two pieces of device
-// memory, which grow when a batch needs more than any before: whole, or what the crop takes of them
-// where the CPU decodes. Crops and flips are those that the Loader would choose
+// memory, which grow when a batch needs more than any before: what the crop takes of them, and a
+// little more where nvJPEG decodes; or whole, if nvJPEG cannot decode parts, or the filter reads
+// beyond the crop. Crops and flips are those that the Loader would choose
 // (images/augment/crop.h: a function of seed, epoch and id). The result differs from that of the
-// Loader's own decoding if that decodes a JPEG at a smaller scale. The host waits until the piece's
+// Loader's own decoding if that decodes a JPEG at a smaller scale, as here only the CPU does where
+// `choose` has chosen it. The host waits until the piece's
 // last batch was read, since the engines do not (cuda/jpeg/nvjpeg_backends.h). Nor do they always
 // write what they say (skipped_images.h): a piece is filled with kUnpainted before, and Check
 // decodes again on the CPU what they skipped.
@@ -63,8 +65,10 @@ struct DeviceDecode {
   int threads =
       0;  // for what the GPU's engines do not take; 0: CoresOfRank (formats/io/rank_cores.h)
   bool use_hardware = true, use_hybrid = true;
-  bool share = true;                                          // JpegDecoderOptions::share
-  bool choose = false;                                        // JpegDecoderOptions::choose
+  bool share = true;    // JpegDecoderOptions::share
+  bool choose = false;  // JpegDecoderOptions::choose
+  bool regions =
+      true;  // random crops: nvJPEG decodes what they take, once that was seen to be right
   uint64_t nvjpeg_bytes = JpegDecoderOptions().nvjpeg_bytes;  // on the device, of nvJPEG itself
   // nullptr: NvjpegLibrary::Open, if the device is a GPU.
   const NvjpegFunctions* nvjpeg = nullptr;
@@ -79,7 +83,8 @@ class DeviceDecoder {
   ~DeviceDecoder();
 
   // `field` holds the images; `why` has one status a slot.
-  absl::Status Prepare(const HostBatch& batch, size_t field, std::span<absl::Status> why);
+  absl::Status Prepare(const HostBatch& batch, size_t field, Stream stream,
+                       std::span<absl::Status> why);
   // For the batch that was prepared, which is still alive. One sample a slot; padding has no
   // pixels.
   absl::Status Decode(Stream stream, std::span<PreprocessSample> samples,
@@ -125,6 +130,8 @@ class DeviceDecoder {
   struct DecodedSlot {
     size_t slot, offset;
     PreprocessSample sample;
+    PixelBox crop;      // of the image as stored
+    bool part = false;  // of the image is all that is read
   };
 
   DeviceDecoder(Device& device, const DeviceDecode& options, const std::atomic<bool>* stop)
@@ -136,9 +143,12 @@ class DeviceDecoder {
   // For the next batch, once the stream has read it.
   absl::Status MakeReady(Piece& piece, Stream stream);
   absl::Status Unpaint(Piece& piece, Stream stream);
-  // What the preprocessing takes of the image, without pixels, and the region of it that those are.
-  PreprocessSample TakenOf(const ImageInfo& info, const SampleIdentity& identity,
-                           PixelRegion* region) const;
+  // Places the images in the piece, parts of them or whole ones, and makes room.
+  absl::Status Arrange(size_t slots);
+  // Sets the sample and the crop of the slot, and what of the image is needed for them.
+  void Take(const SampleIdentity& identity, DecodedSlot& slot, JpegImage& image) const;
+  void PointAt(const JpegImage& image, const JpegResult& result, const DecodedSlot& slot,
+               PreprocessSample& sample) const;
 
   Device& device_;
   const DeviceDecode options_;

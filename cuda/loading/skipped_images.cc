@@ -41,7 +41,7 @@ absl::Status SkippedImages::Look(const void* memory, std::vector<SlotImage> imag
     const JpegImage& image = images_[i].image;
     const auto begin = static_cast<size_t>(image.out - static_cast<const uint8_t*>(memory));
     // Rows of pixels have no gaps between them.
-    const size_t end = begin + image.pitch_bytes * image.info.height;
+    const size_t end = begin + OutBytesOf(image);
     const size_t first = (begin + kRowBytes - 1) / kRowBytes, last = end / kRowBytes;
     if (first >= last) continue;  // smaller than what is looked at, and than what engines take
     for (size_t k = 0; k < kRowsAnImage; ++k) {

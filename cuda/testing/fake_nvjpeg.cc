@@ -46,7 +46,7 @@ struct NvjpegDeviceTag {
 struct NvjpegStateTag {
   NvjpegPinned pinned = nullptr;
   NvjpegDevice memory = nullptr;
-  ImageInfo info;
+  PixelRegion part;
   uint8_t channels = 0;
   int batch_size = 0;
   uint64_t used_until = 0;
@@ -55,6 +55,7 @@ struct NvjpegStateTag {
 struct NvjpegDecoderTag {};
 struct NvjpegParamsTag {
   int format = 0;
+  PixelRegion part;  // empty: all
 };
 
 namespace {
@@ -78,6 +79,47 @@ std::vector<uint8_t> Pixels(std::span<const std::byte> file, uint8_t channels) {
     pixels.insert(pixels.end(), row, row + size_t{image->view.width} * channels);
   }
   return pixels;
+}
+
+PixelRegion PartOf(NvjpegParams params, const ImageInfo& info) {
+  return params == nullptr || params->part.empty() ? PixelRegion{0, 0, info.width, info.height}
+                                                   : params->part;
+}
+
+RegionFault FaultOf(const PixelRegion& part, const ImageInfo& info, bool engines) {
+  const bool whole = part.width == info.width && part.height == info.height;
+  if (whole || (fake->options().engine_regions_only && !engines)) return RegionFault::kNone;
+  return fake->options().region_fault;
+}
+
+// Of the whole image's, what is given for the part, and in `part` what that is.
+std::vector<uint8_t> CutOut(const std::vector<uint8_t>& pixels, const ImageInfo& info,
+                            uint8_t channels, RegionFault fault, PixelRegion& part) {
+  if (pixels.empty()) return pixels;
+  PixelRegion from = part;
+  if (fault == RegionFault::kIgnored) from = part = {0, 0, info.width, info.height};
+  if (fault == RegionFault::kElsewhere) {
+    from.left = part.left == 0 ? info.width - part.width : 0;
+    from.top = part.top == 0 ? info.height - part.height : 0;
+  }
+  if (fault == RegionFault::kBeside) ++from.left;
+  if (fault == RegionFault::kBelow) ++from.top;
+  std::vector<uint8_t> cut;
+  for (uint32_t y = 0; y < part.height; ++y) {
+    for (uint32_t x = 0; x < part.width; ++x) {
+      const uint32_t column = std::min(from.left + x, info.width - 1);
+      const uint32_t row = std::min(from.top + y, info.height - 1);
+      const uint8_t* const pixel = &pixels[(size_t{row} * info.width + column) * channels];
+      const bool edge = (x == 0 && column > 0) || (y == 0 && row > 0) ||
+                        (x + 1 == part.width && column + 1 < info.width) ||
+                        (y + 1 == part.height && row + 1 < info.height);
+      for (uint32_t c = 0; c < channels; ++c) {
+        const bool wrong = edge && fault == RegionFault::kEdges;
+        cut.push_back(static_cast<uint8_t>(wrong ? ~pixel[c] : pixel[c]));
+      }
+    }
+  }
+  return cut;
 }
 
 void PutPixels(const std::vector<uint8_t>& pixels, size_t row_bytes, const NvjpegImage& out) {
@@ -180,6 +222,24 @@ int DecodeBatchedSupported(NvjpegHandle handle, NvjpegStream stream, int* unsupp
   return fake->Enter("DecodeBatchedSupported");
 }
 
+int DecodeBatchedSupportedEx(NvjpegHandle handle, NvjpegStream stream, NvjpegParams params,
+                             int* unsupported) {
+  if (const int code = DecodeBatchedSupported(handle, stream, unsupported)) return code;
+  const PixelRegion part = PartOf(params, stream->info);
+  if (FaultOf(part, stream->info, true) == RegionFault::kNotSupported) *unsupported = 1;
+  return 0;
+}
+
+int DecodeParamsSetROI(NvjpegParams params, int left, int top, int width, int height) {
+  params->part = {};
+  if (width > 0) {
+    params->part = {static_cast<uint32_t>(left), static_cast<uint32_t>(top),
+                    static_cast<uint32_t>(width), static_cast<uint32_t>(height)};
+    if (fake->options().region_fault == RegionFault::kNoParams) return kNvjpegInvalidParameter;
+  }
+  return fake->Enter("DecodeParamsSetROI");
+}
+
 int DecodeBatchedPreAllocate(NvjpegHandle, NvjpegState state, int batch_size, int width, int height,
                              int, int format) {
   if (fake->IsPending(state->used_until)) fake->Misused();
@@ -210,16 +270,19 @@ void WriteRubbishLater(NvjpegState state, size_t row_bytes, uint32_t height, con
 
 // For the whole batch before any image of it: nvJPEG reports one status for all.
 int CheckBatch(NvjpegState state, const unsigned char* const* data, const size_t* lengths,
-               const NvjpegImage* images, void* stream) {
+               const NvjpegImage* images, const NvjpegParams* params, void* stream) {
   size_t bytes = 0;
   for (int i = 0; i < state->batch_size; ++i) {
     const std::span file(reinterpret_cast<const std::byte*>(data[i]), lengths[i]);
     const auto info = KnownImageInfo(file, ImageInfo(), UINT64_MAX);
     if (!info.ok()) return kNvjpegBadJpeg;
     const auto& status = fake->options().engine_status;
-    if (const int code = status == nullptr ? 0 : status(file)) {
+    const PixelRegion part = PartOf(params == nullptr ? nullptr : params[i], *info);
+    int code = status == nullptr ? 0 : status(file);
+    if (FaultOf(part, *info, true) == RegionFault::kRefused) code = kNvjpegJpegNotSupported;
+    if (code != 0) {
       if (fake->options().refuses_late) {
-        WriteRubbishLater(state, size_t{info->width} * state->channels, info->height, images[i],
+        WriteRubbishLater(state, size_t{part.width} * state->channels, part.height, images[i],
                           stream);
       }
       return code;
@@ -229,14 +292,28 @@ int CheckBatch(NvjpegState state, const unsigned char* const* data, const size_t
   return Grow(state->scratch, bytes, stream) ? 0 : kNvjpegAllocatorFailure;
 }
 
-int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* data,
-                  const size_t* lengths, NvjpegImage* images, void* stream) {
-  if (const int code = fake->Enter("DecodeBatched")) return code;
-  if (const int code = CheckBatch(state, data, lengths, images, stream)) return code;
+int DecodeBatchedEx(NvjpegHandle, NvjpegState state, const unsigned char* const* data,
+                    const size_t* lengths, NvjpegImage* images, NvjpegParams* params,
+                    void* stream) {
+  if (const int code = fake->Enter(params == nullptr ? "DecodeBatched" : "DecodeBatchedEx"))
+    return code;
+  if (const int code = CheckBatch(state, data, lengths, images, params, stream)) return code;
   const FakeNvjpegOptions& options = fake->options();
-  if (options.engine_us > 0) {
-    const auto time = std::chrono::microseconds(options.engine_us * state->batch_size /
-                                                std::max(options.engines, 1));
+  const auto part_of = [&](int i, const ImageInfo& info) {
+    return PartOf(params == nullptr ? nullptr : params[i], info);
+  };
+  uint64_t all_pixels = 0;
+  for (int i = 0; i < state->batch_size; ++i) {
+    const std::span file(reinterpret_cast<const std::byte*>(data[i]), lengths[i]);
+    const PixelRegion part = part_of(i, *KnownImageInfo(file, ImageInfo(), UINT64_MAX));
+    all_pixels += uint64_t{part.width} * part.height;
+  }
+  fake->Wrote(all_pixels);
+  const auto time = std::chrono::nanoseconds(
+      static_cast<int64_t>((1000.0 * options.engine_us * state->batch_size +
+                            options.engine_ns_a_pixel * static_cast<double>(all_pixels)) /
+                           std::max(options.engines, 1)));
+  if (time.count() > 0) {
     fake->Enqueue(stream, [time] {
       const std::lock_guard busy(fake->engines());
       std::this_thread::sleep_for(time);
@@ -249,14 +326,18 @@ int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* d
     const std::span file(reinterpret_cast<const std::byte*>(data[i]), lengths[i]);
     if (options.skips != nullptr && options.skips(file)) continue;
     const auto info = KnownImageInfo(file, ImageInfo(), UINT64_MAX);
-    const size_t row_bytes = size_t{info->width} * state->channels;
+    const ImageInfo known = *info;
+    const PixelRegion part = part_of(i, known);
+    const RegionFault fault = FaultOf(part, known, true);
     const NvjpegImage out = images[i];
     const uint8_t channels = state->channels;
     const bool is_wrong = options.is_wrong != nullptr && options.is_wrong(file);
     const auto put = [=] {
-      std::vector<uint8_t> pixels = Pixels(file, channels);
+      PixelRegion put_part = part;
+      std::vector<uint8_t> pixels =
+          CutOut(Pixels(file, channels), known, channels, fault, put_part);
       if (is_wrong) std::reverse(pixels.begin(), pixels.end());
-      PutPixels(pixels, row_bytes, out);
+      PutPixels(pixels, size_t{put_part.width} * channels, out);
     };
     // The engines write when they are called, whatever the stream still has to do, as was measured
     // (torchcodec, pull request 1634). And later too, so that memory that is freed early is found.
@@ -266,13 +347,22 @@ int DecodeBatched(NvjpegHandle, NvjpegState state, const unsigned char* const* d
   return 0;
 }
 
+int DecodeBatched(NvjpegHandle handle, NvjpegState state, const unsigned char* const* data,
+                  const size_t* lengths, NvjpegImage* images, void* stream) {
+  return DecodeBatchedEx(handle, state, data, lengths, images, nullptr, stream);
+}
+
 int DecodeJpegHost(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegParams params,
                    NvjpegStream stream) {
   if (const int code = fake->Enter("DecodeJpegHost")) return code;
   if (fake->IsPending(state->pinned->used_until)) fake->Misused();
-  state->info = stream->info;
+  state->part = PartOf(params, stream->info);
   state->channels = ChannelsOf(params->format);
-  state->pinned->bytes = Pixels(stream->file, state->channels);
+  const RegionFault fault = FaultOf(state->part, stream->info, false);
+  if (fault == RegionFault::kRefused) return kNvjpegJpegNotSupported;
+  fake->Wrote(uint64_t{state->part.width} * state->part.height);
+  state->pinned->bytes = CutOut(Pixels(stream->file, state->channels), stream->info,
+                                state->channels, fault, state->part);
   return state->pinned->bytes.empty() ? kNvjpegBadJpeg : 0;
 }
 
@@ -290,7 +380,7 @@ int DecodeJpegTransferToDevice(NvjpegHandle, NvjpegDecoder, NvjpegState state, N
 int DecodeJpegDevice(NvjpegHandle, NvjpegDecoder, NvjpegState state, NvjpegImage* image,
                      void* stream) {
   if (const int code = fake->Enter("DecodeJpegDevice")) return code;
-  const size_t row_bytes = size_t{state->info.width} * state->channels;
+  const size_t row_bytes = size_t{state->part.width} * state->channels;
   state->used_until = fake->Enqueue(stream, [memory = state->memory, row_bytes, out = *image] {
     PutPixels(memory->bytes, row_bytes, out);
   });
@@ -319,6 +409,9 @@ NvjpegFunctions MakeFunctions() {
     return End("JpegStateDestroy", s);
   };
   f.DecodeBatchedSupported = DecodeBatchedSupported;
+  f.DecodeBatchedSupportedEx = DecodeBatchedSupportedEx;
+  f.DecodeBatchedEx = DecodeBatchedEx;
+  f.DecodeParamsSetROI = DecodeParamsSetROI;
   f.DecodeBatchedPreAllocate = DecodeBatchedPreAllocate;
   f.DecodeBatchedInitialize = DecodeBatchedInitialize;
   f.DecodeBatched = DecodeBatched;

@@ -38,11 +38,25 @@
 
 namespace shardpack {
 
+// What the library does wrong with a part of an image.
+enum class RegionFault : uint8_t {
+  kNone,
+  kNotSupported,  // the engines say so when they are asked
+  kNoParams,      // SetROI fails
+  kRefused,       // what decodes fails
+  kIgnored,       // the whole image is written, at the pitch of the part
+  kElsewhere,     // the part of this size at the image's corner
+  kBeside,        // a pixel further to the right
+  kBelow,         // a row further down
+  kEdges,         // its outermost pixels are wrong, where they are not the image's
+};
+
 struct FakeNvjpegOptions {
   int engines = 2;  // 0: the hardware backend is not there
   bool knows_interpolation = true;
-  uint32_t engine_us = 0;  // of an image, on one engine; all batches share the engines
-  uint32_t parse_us = 0;   // of an image's headers
+  uint32_t engine_us = 0;        // of an image, on one engine; all batches share the engines
+  double engine_ns_a_pixel = 0;  // that they write, likewise
+  uint32_t parse_us = 0;         // of an image's headers
   std::function<void()> engine_work = nullptr;  // of a batch, before its pixels come
   // What the engines say of an image that they are to decode; one that they refuse fails its batch.
   std::function<int(std::span<const std::byte> file)> engine_status = nullptr;
@@ -50,6 +64,8 @@ struct FakeNvjpegOptions {
   // The engines say that they have decoded such an image, and do not touch its pixels, or give
   // those of another one.
   std::function<bool(std::span<const std::byte> file)> skips = nullptr, is_wrong = nullptr;
+  RegionFault region_fault = RegionFault::kNone;
+  bool engine_regions_only = false;  // of the engines alone
   // Whether the device is current in the calling thread; nullptr: whether it has entered it.
   std::function<bool()> is_current = nullptr;
 };
@@ -73,6 +89,7 @@ class FakeNvjpeg {
   int64_t misuses() const { return misuses_; }
   uint64_t own_bytes() const { return own_bytes_; }  // that no allocator was asked for
   int most_parses() const { return most_parses_; }   // of headers, at once
+  uint64_t pixels() const { return pixels_; }        // that were written to images
   const FakeNvjpegOptions& options() const { return options_; }
 
   // For the functions themselves: counts the call; what it shall return.
@@ -91,6 +108,7 @@ class FakeNvjpeg {
   void EndParse() { --parses_; }
   void TookOwn(int64_t bytes) { own_bytes_ += static_cast<uint64_t>(bytes); }
   std::mutex& engines() { return engines_; }
+  void Wrote(uint64_t pixels) { pixels_ += pixels; }
 
  private:
   class LazyDevice;
@@ -110,7 +128,7 @@ class FakeNvjpeg {
   };
   const std::shared_ptr<Pending> pending_ = std::make_shared<Pending>();
   std::atomic<int64_t> live_{0}, misuses_{0};
-  std::atomic<uint64_t> own_bytes_{0};
+  std::atomic<uint64_t> own_bytes_{0}, pixels_{0};
   std::atomic<int> parses_{0}, most_parses_{0};  // now, and at once
   std::mutex engines_;
   int64_t fail_in_ = INT64_MAX;

@@ -23,12 +23,21 @@ double Reach(ResizeFilter filter, double in_size, uint32_t out_size) {
   return FilterSupport(filter) * std::max(1.0, in_size / out_size) + 1;
 }
 
-// The size at which a region must be decoded so that the box in it is as large as the result.
-uint32_t LeastSize(uint32_t region, double box, uint32_t out) {
+}  // namespace
+
+uint32_t LeastDecodedSize(uint32_t region, double box, uint32_t out) {
   return static_cast<uint32_t>(std::ceil(std::min<double>(region * (out / box), UINT32_MAX)));
 }
 
-}  // namespace
+PixelBox BoxIn(const DecodedImage& decoded, const PixelRegion& region, const PixelBox& box) {
+  const double unit = 1.0 / decoded.scale;
+  PixelBox part;
+  part.left = decoded.box.left + (box.left - region.left) * unit;
+  part.top = decoded.box.top + (box.top - region.top) * unit;
+  part.right = std::min<double>(part.left + (box.right - box.left) * unit, decoded.view.width);
+  part.bottom = std::min<double>(part.top + (box.bottom - box.top) * unit, decoded.view.height);
+  return part;
+}
 
 PixelPipeline::PixelPipeline(const PixelPipelineOptions& options)
     : options_(options),
@@ -113,8 +122,8 @@ absl::Status PixelPipeline::RunCropInto(std::span<const std::byte> file, const S
   const double reach_y = crop.margin ? Reach(options_.filter, height, out_height) : 0;
   Cover(box.left, box.right, reach_x, known.width, &decode.region.left, &decode.region.width);
   Cover(box.top, box.bottom, reach_y, known.height, &decode.region.top, &decode.region.height);
-  decode.min_width = LeastSize(decode.region.width, width, out_width);
-  decode.min_height = LeastSize(decode.region.height, height, out_height);
+  decode.min_width = LeastDecodedSize(decode.region.width, width, out_width);
+  decode.min_height = LeastDecodedSize(decode.region.height, height, out_height);
   decode.channels = options_.channels;
   decode.orient = false;
   decode.fast = options_.fast;
@@ -123,12 +132,7 @@ absl::Status PixelPipeline::RunCropInto(std::span<const std::byte> file, const S
   const auto image = decoder_.Decode(file, known, decode);
   if (!image.ok()) return image.status();
 
-  const double unit = 1.0 / image->scale;
-  PixelBox part;
-  part.left = image->box.left + (box.left - decode.region.left) * unit;
-  part.top = image->box.top + (box.top - decode.region.top) * unit;
-  part.right = std::min<double>(part.left + width * unit, image->view.width);
-  part.bottom = std::min<double>(part.top + height * unit, image->view.height);
+  const PixelBox part = BoxIn(*image, decode.region, box);
   ResizeOptions resize;
   resize.width = options_.crop.width;
   resize.height = options_.crop.height;

@@ -56,6 +56,12 @@ struct ShownImage {
 absl::StatusOr<ShownImage> ShownImageOf(std::span<const std::byte> file, const ImageInfo& info,
                                         const PixelPipelineOptions& options);
 
+// The size at which a region must be decoded so that the box in it is as large as the result
+// (DecodeOptions::min_width, min_height).
+uint32_t LeastDecodedSize(uint32_t region, double box, uint32_t out);
+// Where a box of the image lies in what was decoded of a region of it.
+PixelBox BoxIn(const DecodedImage& decoded, const PixelRegion& region, const PixelBox& box);
+
 class PixelPipeline {
  public:
   static absl::StatusOr<PixelPipeline> Create(const PixelPipelineOptions& options);

@@ -230,11 +230,12 @@ class DeviceLoader(BatchesOnDevice):
   by default.
 
   decode_by, with decode: 'device' (engines what they take, nvJPEG's hybrid decoder or the CPU the rest), 'hybrid' or 'cpu'; or 'auto':
-  each of these decodes three of the first batches, then the fastest all others, and stats()['decode_choice'] says which and why.
+  each of these decodes three of the first batches (nvJPEG's also with the parts that random crops need, the CPU at the scale that is
+  needed), then the fastest all others, and stats()['decode_choice'] says which and why.
   The Decode's augment is applied where it is decoded: what a device cannot do (stats()['why_fallback'] names it, with a warning) the
   CPU does, with all decoding. A cursor knows that plan: with another one it is an error, unless the Loader has other_augment.
   share_decoding: threads of the CPU take images of the engines, so that both finish together. With 'auto' and with share_decoding runs
-  no longer repeat bit for bit: decoders differ by a few levels, and which one takes an image depends on time.
+  no longer repeat bit for bit: decoders differ by a few levels (the CPU of 'auto' by more), and which one takes an image depends on time.
   channels_last: images are shown as [n, channels, height, width] but lie in memory as nhwc, as torch.channels_last.
   to: what images and labels are: 'torch', 'jax', 'tf' ('numpy' on the CPU), or None for Tensors. Going elsewhere (seek, set_epoch,
   load_state_dict, a `for` after a `break`) opens the loader again. Raises DeviceError for a device that is lost.

@@ -120,7 +120,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
     exact counts in every epoch of epoch_samples samples (0: as many as there are).
   device: 'cuda:0', 'cuda', 'cpu', 'auto' or a Device: batches are copied there ahead, normalised and cast there. channels_last:
     with layout='nchw', that shape with nhwc's strides. decode_on: 'host'; 'device' for its JPEG engines; or 'auto': by whichever of
-    these, nvJPEG's hybrid decoder and the CPU decodes whole images fastest in the first batches (then runs do not repeat bit for bit).
+    these, nvJPEG's hybrid decoder and the CPU decodes fastest in the first batches (then runs do not repeat bit for bit).
   to: what images and labels are: 'numpy', 'torch', 'jax', 'tf', without a copy where the library allows it; ModuleNotFoundError
     where it is not installed. The default is 'numpy', and with device= tensors for any library that supports DLPack.
   cursor: where to go on: loader.cursor or loader.state_dict() of an earlier run. resume_on_iter: a `for` after a `break` goes on

@@ -63,7 +63,7 @@ class CudaPageTest(unittest.TestCase):
       self.assertRegex(done.stdout, r"(?m)^decode     \d+ images/s: 0 by engines, 0 hybrid, \d+ by the CPU")
       self.assertRegex(done.stdout, r"(?m)^decoded for the device\n +\d+ images/s, \d+\.\d+ cores, \d of 3 batches")
       done = subprocess.run([*bench, "--device", "host", "--json"], cwd=folder, capture_output=True, text=True, check=False)
-      self.assertEqual(["decoded by the loader", "decoded for the device"],
+      self.assertEqual(["decoded by the loader", "decoded for the device", "decoded for the device, whole images"],
                        [run["name"] for run in json.loads(done.stdout)["runs"]])
       done = subprocess.run([*bench, "--device", "cuda"], cwd=folder, capture_output=True, text=True, check=False)
       if done.returncode != 0:
