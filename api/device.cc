@@ -91,7 +91,8 @@ absl::Status SetDecode(const shardpack_device_options& given, const LoaderOption
                                 // Else which decoder takes an image would depend on time, and a run
                                 // that is resumed is to see the same pixels.
                                 .share = given.share_decoding == 1,
-                                .choose = given.decode_by == SHARDPACK_DECODE_BY_AUTO};
+                                .choose = given.decode_by == SHARDPACK_DECODE_BY_AUTO,
+                                .regions = given.decode_regions == 1};
   if (given.augment != nullptr) {
     ASSIGN_OR_RETURN(options.decode->augment, AugmentPlan::Parse(given.augment));
     RETURN_IF_ERROR(options.decode->augment.CheckReady());
@@ -127,16 +128,17 @@ absl::StatusOr<DeviceOptions> DeviceOptionsOf(const shardpack_device_options& fr
     return absl::InvalidArgumentError(
         absl::StrCat("decode_by is ", from.decode_by, ", where 0 to 3 have a meaning"));
   }
-  if (from.share_decoding > 1 || from.augment_on_device_only > 1 || from.reserved != 0) {
+  if (from.share_decoding > 1 || from.augment_on_device_only > 1 || from.decode_regions > 1) {
     return absl::InvalidArgumentError(
-        "share_decoding and augment_on_device_only are 0 or 1, and what is reserved is 0");
+        "share_decoding, augment_on_device_only and decode_regions are 0 or 1");
   }
   if (from.decode != nullptr) {
     RETURN_IF_ERROR(SetDecode(from, host, options));
   } else if (from.decode_by != 0 || from.share_decoding != 0 || from.augment != nullptr ||
-             from.augment_on_device_only != 0) {
+             from.augment_on_device_only != 0 || from.decode_regions != 0) {
     return absl::InvalidArgumentError(
-        "decode_by, share_decoding, augment and augment_on_device_only need decode");
+        "decode_by, share_decoding, augment, augment_on_device_only and decode_regions need "
+        "decode");
   }
   return options;
 }

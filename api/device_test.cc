@@ -528,9 +528,9 @@ TEST_F(DeviceTest, OptionsThatNoDeviceCanDoAreRefusedAtOnce) {
     EXPECT_EQ(code_with(how), SHARDPACK_INVALID) << wrong;
   }
   how.augment = nullptr;
-  how.reserved = 1;
+  how.decode_regions = 2;
   EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
-  how.reserved = 0;
+  how.decode_regions = 0;
   decode.channels = 2;
   EXPECT_EQ(code_with(how), SHARDPACK_INVALID);
   EXPECT_THAT(said_.text(), HasSubstr("channels"));

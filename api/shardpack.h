@@ -871,7 +871,10 @@ typedef struct shardpack_device_options {
    * run that augmented otherwise, without other_augment. */
   const char* augment;
   uint32_t augment_on_device_only; /* 1: that is UNSUPPORTED instead */
-  uint32_t reserved;               /* 0 */
+  /* 1: of random crops nvJPEG decodes only what they take, once a trial with the first batch has
+   * shown the pixels of whole images (else whole images, and the stats say why). Less memory on the
+   * device. SHARDPACK_DECODE_BY_AUTO tries that in any case. */
+  uint32_t decode_regions;
 } shardpack_device_options;
 
 /* A loader of the batches of `loader`, copied to the device ahead. It takes over the threads of

@@ -1056,6 +1056,7 @@ struct DeviceOptions {
   bool share_decoding = false;  // faster; runs no longer repeat bit for bit
   std::string augment = {};     // a plan, with `decode`
   bool augment_on_device_only = false;
+  bool decode_regions = false;  // of random crops; tried by DecodeBy::kAuto in any case
 
   SHARDPACK_SETTER(std::uint32_t, prefetch_batches)
   SHARDPACK_SETTER(bool, preprocess)
@@ -1075,6 +1076,7 @@ struct DeviceOptions {
   SHARDPACK_SETTER(bool, share_decoding)
   SHARDPACK_SETTER(std::string, augment)
   SHARDPACK_SETTER(bool, augment_on_device_only)
+  SHARDPACK_SETTER(bool, decode_regions)
 };
 
 // Of Loader::Resident, as shardpack_resident_options.
@@ -1420,6 +1422,7 @@ class Loader {
     options.share_decoding = from.share_decoding;
     options.augment = from.augment.empty() ? nullptr : from.augment.c_str();
     options.augment_on_device_only = from.augment_on_device_only;
+    options.decode_regions = from.decode_regions;
     options.patience_ms = static_cast<std::uint64_t>(internal::Milliseconds(from.patience));
     return Made([&](shardpack_loader** made, shardpack_error** error) {
       return internal::WithText(internal::IsWhole(from.augment), [&] {

@@ -151,7 +151,6 @@ TEST(DeviceBadInput, VeryManyPixelsWhereTheyAreAllowed) {
   FakeDevice fake;
   FakeNvjpeg nvjpeg({}, &fake);
   options.decode->nvjpeg = &nvjpeg.functions();
-  options.decode->regions = false;
   options.decode->use_hardware = false;  // to which the fake compares, and fills, all of it
   const Outcome by_hybrid = RunEpochs(fake, data, options);
   EXPECT_THAT(by_hybrid.errors, IsEmpty());

@@ -193,7 +193,6 @@ TEST(DeviceDecode, WhatNvjpegRefusesIsSaid) {
   nvjpeg.functions().DecodeJpegHost = [](NvjpegHandle, NvjpegDecoder, NvjpegState, NvjpegParams,
                                          NvjpegStream) -> int { return kNvjpegJpegNotSupported; };
   DeviceOptions options = Decoding(data, &nvjpeg.functions());
-  options.decode->regions = false;
   const Outcome got = RunEpochs(fake, data, options);
   EXPECT_THAT(got.errors, IsEmpty());
   EXPECT_EQ(got.stats.decode.cpu, 40u);

@@ -32,19 +32,19 @@ absl::StatusOr<std::unique_ptr<DeviceDecoder>> DeviceDecoder::Create(
   }
   made->decoder_ = std::make_unique<JpegDecoder>(
       functions, device,
-      JpegDecoderOptions{
-          .channels = options.channels,
-          .use_hardware = options.use_hardware,
-          .use_hybrid = options.use_hybrid,
-          .orient = false,  // the preprocessing does that
-          .threads = made->threads(),
-          .share = options.share,
-          .choose = options.choose,
-          .regions = options.regions && options.crop.kind == CropKind::kRandomResized,
-          .max_pixels = options.max_pixels,
-          .max_scans = options.max_scans,
-          .nvjpeg_bytes = options.nvjpeg_bytes,
-          .stop = stop});
+      JpegDecoderOptions{.channels = options.channels,
+                         .use_hardware = options.use_hardware,
+                         .use_hybrid = options.use_hybrid,
+                         .orient = false,  // the preprocessing does that
+                         .threads = made->threads(),
+                         .share = options.share,
+                         .choose = options.choose,
+                         .regions = (options.regions || options.choose) &&
+                                    options.crop.kind == CropKind::kRandomResized,
+                         .max_pixels = options.max_pixels,
+                         .max_scans = options.max_scans,
+                         .nvjpeg_bytes = options.nvjpeg_bytes,
+                         .stop = stop});
   return made;
 }
 

@@ -67,8 +67,9 @@ struct DeviceDecode {
   bool use_hardware = true, use_hybrid = true;
   bool share = true;    // JpegDecoderOptions::share
   bool choose = false;  // JpegDecoderOptions::choose
-  bool regions =
-      true;  // random crops: nvJPEG decodes what they take, once that was seen to be right
+  // Of random crops nvJPEG decodes what they take, once that was seen to be right; `choose` tries
+  // it in any case. Off by default as long as no GPU has confirmed it (docs/decisions/0034).
+  bool regions = false;
   uint64_t nvjpeg_bytes = JpegDecoderOptions().nvjpeg_bytes;  // on the device, of nvJPEG itself
   // nullptr: NvjpegLibrary::Open, if the device is a GPU.
   const NvjpegFunctions* nvjpeg = nullptr;

@@ -41,6 +41,7 @@ DeviceOptions SmallCrops(const LoaderFixture& data, FakeNvjpeg& nvjpeg, int thre
   DeviceOptions options = Decoding(data, &nvjpeg.functions(), threads);
   options.decode->crop.max_scale = 0.3;
   options.decode->share = false;
+  options.decode->regions = true;
   return options;
 }
 

@@ -419,7 +419,7 @@ class device_options(Structure):
       ("share_decoding", c_uint32),
       ("augment", c_char_p),
       ("augment_on_device_only", c_uint32),
-      ("reserved", c_uint32),
+      ("decode_regions", c_uint32),
   ]
 
 

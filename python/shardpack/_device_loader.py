@@ -236,6 +236,8 @@ class DeviceLoader(BatchesOnDevice):
   CPU does, with all decoding. A cursor knows that plan: with another one it is an error, unless the Loader has other_augment.
   share_decoding: threads of the CPU take images of the engines, so that both finish together. With 'auto' and with share_decoding runs
   no longer repeat bit for bit: decoders differ by a few levels (the CPU of 'auto' by more), and which one takes an image depends on time.
+  decode_regions: of random crops nvJPEG decodes only what they take, once a trial has shown the pixels of whole images; with 'auto' in
+  any case. stats()['decoded_by_region'] counts them, and 'why_whole_images' says why not.
   channels_last: images are shown as [n, channels, height, width] but lie in memory as nhwc, as torch.channels_last.
   to: what images and labels are: 'torch', 'jax', 'tf' ('numpy' on the CPU), or None for Tensors. Going elsewhere (seek, set_epoch,
   load_state_dict, a `for` after a `break`) opens the loader again. Raises DeviceError for a device that is lost.
@@ -248,7 +250,7 @@ class DeviceLoader(BatchesOnDevice):
   def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[Dtype] = None, layout: Optional[str] = None,
                mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), width: int = 0, height: int = 0,
                filter: Optional[str] = None, prefetch_batches: int = 2, channels_last: bool = False, decode_by: str = "device",
-               share_decoding: bool = False, to: Optional[str] = None) -> None:
+               share_decoding: bool = False, decode_regions: bool = False, to: Optional[str] = None) -> None:
     device = of_type(loader, Loader, "loader")._device
     dtype = dtype_name(dtype)
     if device is None:
@@ -257,8 +259,8 @@ class DeviceLoader(BatchesOnDevice):
       raise OptionError("give filter to the Decode, not to the DeviceLoader")
     if decode is not None:
       of_type(decode, Decode, "decode")
-    elif decode_by != "device" or share_decoding:
-      raise OptionError("decode_by and share_decoding need decode")
+    elif decode_by != "device" or share_decoding or decode_regions:
+      raise OptionError("decode_by, share_decoding and decode_regions need decode")
     elif dtype is None and (width or height or filter is not None or layout is not None and not channels_last):
       raise OptionError("width, height, filter and layout need a dtype, such as 'uint8'")
     if flag(channels_last, "channels_last") and layout not in (None, "nchw"):
@@ -279,7 +281,8 @@ class DeviceLoader(BatchesOnDevice):
         mean=means,
         std=stds,
         decode_by=choice(decode_by, "decode_by", _DECODE_BY),
-        share_decoding=flag(share_decoding, "share_decoding"))
+        share_decoding=flag(share_decoding, "share_decoding"),
+        decode_regions=flag(decode_regions, "decode_regions"))
     if decode is not None:
       self._options.decode = ctypes.pointer(_for_device(decode))
       self._options.filter = decode._options.filter

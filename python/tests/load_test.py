@@ -516,7 +516,7 @@ class DeviceTest(unittest.TestCase):
 
   def test_who_decodes(self):
     loader = load(device="cpu", size=8, threads=1)
-    for options in ({"decode_by": "auto"}, {"share_decoding": True}):
+    for options in ({"decode_by": "auto"}, {"share_decoding": True}, {"decode_regions": True}):
       with self.assertRaisesRegex(shardpack.OptionError, "need decode"):
         shardpack.DeviceLoader(loader._loader, **options)
 
