@@ -522,7 +522,15 @@ absl::Status Dataset::State::ReadField(uint32_t shard, const ShardIndex& index, 
                               absl::Hex(hash, absl::kZeroPad16), ")"));
 }
 
-const WarmShards& Dataset::Warm() const { return state_->warm.Get(shards()); }
+const WarmShard& Dataset::Warm(uint32_t shard) const {
+  const State* state = state_.get();
+  while (!state->origins.empty()) {
+    const State::Origin& origin = state->origins[shard];
+    state = origin.dataset.get();
+    shard = origin.shard;
+  }
+  return state->warm.Get(std::span<const DatasetShard>(state->shards))[shard];
+}
 
 absl::StatusOr<OwnedSample> Dataset::Read(uint64_t id) const {
   if (id >= size()) {

@@ -41,7 +41,7 @@
 
 namespace shardpack {
 
-class WarmShards;
+class WarmShard;
 
 // A sample that owns its bytes.
 struct OwnedSample {
@@ -161,6 +161,8 @@ class Dataset {
   // Reads one field of a sample into `into`, which must have the size given in the index; verified
   // like Read.
   absl::Status ReadField(SampleLocation at, size_t field, std::span<std::byte> into) const;
+  // The shard's mapping; splits, selections and joins have that of the dataset they were made of.
+  const WarmShard& Warm(uint32_t shard) const;
   // Reads many fields, each verified like in ReadField; neighbours in a shard that follow each
   // other here cost one read together. One status per field. `map_warm_shards`: small fields are
   // copied from mappings of the shards that are in the page cache (mapped_shard.h).
@@ -182,7 +184,6 @@ class Dataset {
   static absl::StatusOr<Dataset> OpenManifest(const std::string& path,
                                               std::vector<DamagedFile>* damage);
   Dataset Unselected() const { return Dataset(state_); }
-  const WarmShards& Warm() const;
   uint64_t UnselectedId(uint64_t id) const {
     return selection_ == nullptr ? id : selection_->ids[id];
   }

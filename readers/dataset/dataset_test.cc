@@ -22,6 +22,7 @@
 #include "formats/testing/fault_injection.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "readers/dataset/warm_shards.h"
 
 namespace shardpack {
 namespace {
@@ -216,6 +217,7 @@ TEST_F(DatasetTest, MappedShardsThatAreDamagedOrCutAreErrors) {
   const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
   FirstFields wanted(*dataset, std::vector<uint64_t>(40, 9));
   for (int i = 0; i < 2; ++i) (void)dataset->ReadFields(wanted.reads, true);
+  ASSERT_NE(dataset->Warm(1).Get(), nullptr);
   Damage(*dataset, 9);
   std::vector<absl::Status> statuses = dataset->ReadFields(wanted.reads, true);
   EXPECT_EQ(statuses[0], dataset->Read(9).status());
@@ -226,6 +228,48 @@ TEST_F(DatasetTest, MappedShardsThatAreDamagedOrCutAreErrors) {
     EXPECT_TRUE(absl::IsDataLoss(status));
     EXPECT_THAT(std::string(status.message()), HasSubstr("cut short"));
   }
+}
+
+TEST_F(DatasetTest, WhatIsMadeOfADatasetHasItsMappings) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  const absl::StatusOr<Dataset> split = dataset->Split("train");
+  ASSERT_TRUE(split.ok()) << split.status();
+  FirstFields wanted(*split, std::vector<uint64_t>(40, 9));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      FirstFields own(*split, std::vector<uint64_t>{7, 9, 13, 9});
+      for (int i = 0; i < 50; ++i) {
+        for (const absl::Status& status : split->ReadFields(own.reads, true))
+          EXPECT_TRUE(status.ok()) << status;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_NE(split->Warm(1).Get(), nullptr);
+  EXPECT_EQ(split->Warm(1).Get(), dataset->Warm(1).Get());
+  EXPECT_EQ(split->Warm(0).Get(), nullptr);
+}
+
+std::atomic<bool> cold{false};
+
+ssize_t PerhapsColdPreadv2(int file, const iovec* parts, int count, off_t offset, int flags) {
+  if (!cold || (flags & RWF_NOWAIT) == 0) return ::preadv2(file, parts, count, offset, flags);
+  errno = EAGAIN;
+  return -1;
+}
+
+TEST_F(DatasetTest, WhatIsNotCachedIsReadAndNotMapped) {
+  const absl::StatusOr<Dataset> dataset = Dataset::Open(folder_);
+  FirstFields wanted(*dataset, std::vector<uint64_t>(40, 9));
+  const ScopedSyscalls restored;
+  SyscallsForTesting().preadv2 = PerhapsColdPreadv2;
+  cold = true;
+  for (const absl::Status& status : dataset->ReadFields(wanted.reads, true))
+    EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(wanted.bytes[0], dataset->Read(9)->fields[0].bytes);
+  EXPECT_EQ(dataset->Warm(1).Get(), nullptr);
+  cold = false;
 }
 
 TEST_F(DatasetTest, AShardCutWhileOpenIsAnError) {

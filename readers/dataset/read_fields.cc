@@ -1,4 +1,5 @@
-#include <chrono>
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,7 +11,6 @@
 #include "formats/core/shard_index.h"
 #include "formats/io/file.h"
 #include "formats/io/hash.h"
-#include "formats/io/ns_since.h"
 #include "readers/dataset/dataset.h"
 #include "readers/dataset/mapped_shard.h"
 #include "readers/dataset/scattered_read.h"
@@ -22,6 +22,9 @@ namespace {
 // A system call costs as much as copying a few pages, so that small fields gain from being read
 // together with the bytes between them, and large ones do not.
 constexpr uint64_t kMaxGapBytes = 4 << 10, kMaxFieldBytes = 64 << 10;
+// That are copied from a mapping between two looks at the clock.
+constexpr size_t kMaxCopied = 64;
+constexpr uint64_t kMaxCopiedBytes = 128 << 10;
 
 // A field's place; nullptr instead of the index if ReadField would refuse it.
 struct Place {
@@ -38,33 +41,34 @@ Place PlaceOf(const Dataset& dataset, const FieldRead& read) {
   return {*index, extent.offset};
 }
 
-// Copies fields of a mapped shard. Only those whose status becomes true are as they were packed.
-void CopyMapped(const Dataset& dataset, const WarmShards& warm, const MappedShard& shard,
-                std::span<const FieldRead> fields, std::span<bool> verified) {
-  const auto start = std::chrono::steady_clock::now();
-  Place next = PlaceOf(dataset, fields[0]);
+// Copies the first fields, at least one, out of a mapped shard, and returns how many they are; all
+// are of this shard. Only those whose status becomes true are as they were packed.
+size_t CopyMapped(const Dataset& dataset, const WarmShard& warm, const MappedShard& shard,
+                  std::span<const FieldRead> fields, std::span<bool> verified) {
+  std::array<MappedField, kMaxCopied> copies;
   uint64_t bytes = 0;
-  for (size_t i = 0; i < fields.size(); ++i) {
-    const FieldRead& field = fields[i];
-    const Place place = next;
-    if (i + 1 < fields.size()) {
-      next = PlaceOf(dataset, fields[i + 1]);
-      shard.Prefetch(next.offset, fields[i + 1].into.size());
-    }
-    if (place.index == nullptr) continue;
-    verified[i] = shard.Copy(place.offset, field.into) &&
-                  Xxh3_64(field.into) == place.index->hash(field.at.record, field.field);
-    if (!verified[i]) shard.Forget(place.offset, field.into.size());
+  size_t count = 0;
+  for (; count < std::min(fields.size(), copies.size()) && bytes < kMaxCopiedBytes; ++count) {
+    const FieldRead& field = fields[count];
+    const Place place = PlaceOf(dataset, field);
+    if (place.index == nullptr) break;
+    copies[count] = {place.offset, field.into, place.index->hash(field.at.record, field.field)};
     bytes += field.into.size();
+    verified[count] = true;
   }
-  if (!WarmShards::IsSlow(bytes, NsSince(start))) return;
+  if (count == 0) return 1;
+  const bool slow = CopyFields(
+      shard, count, true, [&](size_t i) { return copies[i]; },
+      [&](size_t i) { verified[i] = false; });
+  if (!slow) return count;
   const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(fields[0].at.shard);
-  if (file.ok()) warm.LookAgain(fields[0].at.shard, **file);
+  if (file.ok()) warm.LookAgain(**file);
+  return count;
 }
 
 // Reads the first fields that one call can get, at least one, and returns how many they are; all
 // are of one shard. Only those whose status becomes true are as they were packed.
-size_t ReadNeighbours(const Dataset& dataset, const WarmShards* warm,
+size_t ReadNeighbours(const Dataset& dataset, const WarmShard* warm,
                       std::span<const FieldRead> fields, std::span<bool> verified) {
   const Place first = PlaceOf(dataset, fields[0]);
   if (first.index == nullptr) return 1;
@@ -75,13 +79,12 @@ size_t ReadNeighbours(const Dataset& dataset, const WarmShards* warm,
     place = PlaceOf(dataset, fields[count]);
   }
   if (count == 1 && warm == nullptr) return 1;
-  const uint32_t shard = fields[0].at.shard;
-  const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(shard);
+  const absl::StatusOr<std::shared_ptr<const File>> file = dataset.OpenFile(fields[0].at.shard);
   if (!file.ok()) return count;
   bool done = false;
   if (warm != nullptr) {
     done = (*file)->ReadCachedAt(read.offset(), read.parts());
-    warm->RecordRead(shard, **file, done);
+    warm->RecordRead(**file, done);
   }
   if (!done && !(*file)->ReadExactlyAt(read.offset(), read.parts()).ok()) return count;
   for (size_t i = 0; i < count; ++i)
@@ -96,20 +99,16 @@ std::vector<absl::Status> Dataset::ReadFields(std::span<const FieldRead> fields,
                                               bool map_warm_shards) const {
   std::vector<absl::Status> statuses(fields.size());
   const auto verified = std::make_unique<bool[]>(fields.size());
-  const WarmShards* const warm = map_warm_shards ? &Warm() : nullptr;
   for (size_t begin = 0, end = 0; begin < fields.size();) {
     const uint32_t shard = fields[begin].at.shard;
     while (end < fields.size() && fields[end].at.shard == shard) ++end;
-    const std::shared_ptr<const MappedShard> mapped =
-        warm == nullptr || shard >= shards().size() ? nullptr : warm->Get(shard);
     const std::span<const FieldRead> rest = fields.subspan(begin, end - begin);
     const std::span<bool> of_rest(verified.get() + begin, rest.size());
-    if (mapped != nullptr) {
-      CopyMapped(*this, *warm, *mapped, rest, of_rest);
-      begin = end;
-    } else {
-      begin += ReadNeighbours(*this, warm, rest, of_rest);
-    }
+    const WarmShard* const warm =
+        map_warm_shards && shard < shards().size() ? &Warm(shard) : nullptr;
+    const std::shared_ptr<const MappedShard> mapped = warm == nullptr ? nullptr : warm->Get();
+    begin += mapped == nullptr ? ReadNeighbours(*this, warm, rest, of_rest)
+                               : CopyMapped(*this, *warm, *mapped, rest, of_rest);
   }
   for (size_t i = 0; i < fields.size(); ++i) {
     const FieldRead& field = fields[i];

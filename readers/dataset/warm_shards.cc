@@ -9,7 +9,7 @@
 namespace shardpack {
 namespace {
 
-constexpr uint32_t kFirstHits = 16, kMaxHits = 1 << 20;
+constexpr uint32_t kMaxHits = 1 << 20;
 // A step width, since the page cache evicts in larger pieces.
 constexpr uint64_t kWalkStepBytes = 64 << 10;
 // Copies slower than this are not from memory, unless the thread had to wait for a core; checked
@@ -25,63 +25,52 @@ int64_t NowNs() {
 
 }  // namespace
 
-WarmShards::WarmShards(std::span<const DatasetShard> shards) {
-  for (const DatasetShard& shard : shards) {
-    State& state = states_.emplace_back();
-    state.bytes = shard.bytes;
-    state.wanted_hits = kFirstHits;
-  }
+std::shared_ptr<const MappedShard> WarmShard::Get() const {
+  if (!is_mapped_.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return mapping_;
 }
 
-std::shared_ptr<const MappedShard> WarmShards::Get(uint32_t shard) const {
-  State& state = states_[shard];
-  if (!state.is_mapped.load(std::memory_order_acquire)) return nullptr;
-  const std::lock_guard lock(state.mutex);
-  return state.mapping;
-}
-
-bool WarmShards::AllCached(const File& file, uint64_t bytes) {
+bool WarmShard::AllCached(const File& file) const {
   std::byte probe{};
   const iovec one = {&probe, 1};
-  for (uint64_t offset = 0; offset < bytes; offset += kWalkStepBytes) {
+  for (uint64_t offset = 0; offset < bytes_; offset += kWalkStepBytes) {
     if (!file.ReadCachedAt(offset, std::span(&one, 1))) return false;
   }
-  return bytes == 0 || file.ReadCachedAt(bytes - 1, std::span(&one, 1));
+  return bytes_ == 0 || file.ReadCachedAt(bytes_ - 1, std::span(&one, 1));
 }
 
-void WarmShards::RecordRead(uint32_t shard, const File& file, bool was_cached) const {
-  State& state = states_[shard];
+void WarmShard::RecordRead(const File& file, bool was_cached) const {
   if (!was_cached) {
-    state.hits.store(0, std::memory_order_relaxed);
+    hits_.store(0, std::memory_order_relaxed);
     return;
   }
-  const uint32_t wanted = state.wanted_hits.load(std::memory_order_relaxed);
-  if (state.hits.fetch_add(1, std::memory_order_relaxed) + 1 < wanted) return;
-  const std::unique_lock lock(state.mutex, std::try_to_lock);
-  if (!lock.owns_lock() || state.mapping != nullptr) return;
-  state.hits.store(0, std::memory_order_relaxed);
-  state.wanted_hits.store(std::min(2 * wanted, kMaxHits), std::memory_order_relaxed);
-  if (!AllCached(file, state.bytes)) return;
-  absl::StatusOr<MappedShard> mapped = MappedShard::Open(file, state.bytes);
+  const uint32_t wanted = wanted_hits_.load(std::memory_order_relaxed);
+  if (hits_.fetch_add(1, std::memory_order_relaxed) + 1 < wanted) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || mapping_ != nullptr) return;
+  hits_.store(0, std::memory_order_relaxed);
+  wanted_hits_.store(std::min(2 * wanted, kMaxHits), std::memory_order_relaxed);
+  if (!AllCached(file)) return;
+  absl::StatusOr<MappedShard> mapped = MappedShard::Open(file, bytes_);
   if (!mapped.ok()) return;  // reads report what is wrong
-  state.mapping = std::make_shared<const MappedShard>(*std::move(mapped));
-  state.is_mapped.store(true, std::memory_order_release);
+  mapping_ = std::make_shared<const MappedShard>(*std::move(mapped));
+  is_mapped_.store(true, std::memory_order_release);
 }
 
-bool WarmShards::IsSlow(uint64_t bytes, uint64_t ns) {
+bool WarmShard::IsSlow(uint64_t bytes, uint64_t ns) {
   return ns >= kSlowNsAtLeast + bytes * kSlowNsPerByte;
 }
 
-void WarmShards::LookAgain(uint32_t shard, const File& file) const {
-  State& state = states_[shard];
+void WarmShard::LookAgain(const File& file) const {
   const int64_t now = NowNs();
-  int64_t next = state.next_look_ns.load(std::memory_order_relaxed);
-  if (now < next || !state.next_look_ns.compare_exchange_strong(next, now + kLookEveryNs)) return;
-  if (AllCached(file, state.bytes)) return;
-  const std::lock_guard lock(state.mutex);
-  state.is_mapped.store(false, std::memory_order_release);
-  state.mapping = nullptr;
-  state.hits.store(0, std::memory_order_relaxed);
+  int64_t next = next_look_ns_.load(std::memory_order_relaxed);
+  if (now < next || !next_look_ns_.compare_exchange_strong(next, now + kLookEveryNs)) return;
+  if (AllCached(file)) return;
+  const std::lock_guard lock(mutex_);
+  is_mapped_.store(false, std::memory_order_release);
+  mapping_ = nullptr;
+  hits_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace shardpack

@@ -108,25 +108,23 @@ TEST(MappedShardDeathTest, OtherFaultsGoWhereTheyWent) {
       ::testing::ExitedWithCode(0), "");
 }
 
-TEST(WarmShards, MapsWhatIsCachedAsAWholeAfterSomeReads) {
+TEST(WarmShard, MapsWhatIsCachedAsAWholeAfterSomeReads) {
   const ScratchFolder scratch;
   const std::string content = WriteFile(scratch, 300'000);
   const File file = *File::OpenRead(scratch.File("shard"));
-  std::vector<DatasetShard> shards(1);
-  shards[0].bytes = content.size();
-  const WarmShards warm(shards);
-  EXPECT_EQ(warm.Get(0), nullptr);
-  for (int i = 0; i < 15; ++i) warm.RecordRead(0, file, true);
-  warm.RecordRead(0, file, false);  // a miss restarts the count
-  for (int i = 0; i < 15; ++i) warm.RecordRead(0, file, true);
-  EXPECT_EQ(warm.Get(0), nullptr);
-  warm.RecordRead(0, file, true);
-  const std::shared_ptr<const MappedShard> mapped = warm.Get(0);
+  const WarmShard warm(content.size());
+  EXPECT_EQ(warm.Get(), nullptr);
+  for (int i = 0; i < 15; ++i) warm.RecordRead(file, true);
+  warm.RecordRead(file, false);  // a miss restarts the count
+  for (int i = 0; i < 15; ++i) warm.RecordRead(file, true);
+  EXPECT_EQ(warm.Get(), nullptr);
+  warm.RecordRead(file, true);
+  const std::shared_ptr<const MappedShard> mapped = warm.Get();
   ASSERT_NE(mapped, nullptr);
-  EXPECT_TRUE(WarmShards::IsSlow(1000, 1'000'000));
-  EXPECT_FALSE(WarmShards::IsSlow(1 << 20, 1'000'000));
-  warm.LookAgain(0, file);  // everything is there
-  EXPECT_EQ(warm.Get(0), mapped);
+  EXPECT_TRUE(WarmShard::IsSlow(1000, 1'000'000));
+  EXPECT_FALSE(WarmShard::IsSlow(1 << 20, 1'000'000));
+  warm.LookAgain(file);  // everything is there
+  EXPECT_EQ(warm.Get(), mapped);
 }
 
 // Nothing is in the page cache any more.
@@ -135,23 +133,21 @@ ssize_t ColdPreadv2(int, const iovec*, int, off_t, int) {
   return -1;
 }
 
-TEST(WarmShards, WhatIsNotCachedIsNotMappedAndWhatIsGoneIsDropped) {
+TEST(WarmShard, WhatIsNotCachedIsNotMappedAndWhatIsGoneIsDropped) {
   const ScratchFolder scratch;
   const std::string content = WriteFile(scratch, 300'000);
   const File file = *File::OpenRead(scratch.File("shard"));
-  std::vector<DatasetShard> shards(1);
-  shards[0].bytes = content.size();
-  const WarmShards warm(shards);
+  const WarmShard warm(content.size());
   const ScopedSyscalls restored;
   SyscallsForTesting().preadv2 = ColdPreadv2;
-  for (int i = 0; i < 16; ++i) warm.RecordRead(0, file, true);
-  EXPECT_EQ(warm.Get(0), nullptr);
+  for (int i = 0; i < 16; ++i) warm.RecordRead(file, true);
+  EXPECT_EQ(warm.Get(), nullptr);
   SyscallsForTesting().preadv2 = ::preadv2;
-  for (int i = 0; i < 32; ++i) warm.RecordRead(0, file, true);  // twice as many the second time
-  ASSERT_NE(warm.Get(0), nullptr);
+  for (int i = 0; i < 32; ++i) warm.RecordRead(file, true);  // twice as many the second time
+  ASSERT_NE(warm.Get(), nullptr);
   SyscallsForTesting().preadv2 = ColdPreadv2;
-  warm.LookAgain(0, file);
-  EXPECT_EQ(warm.Get(0), nullptr);
+  warm.LookAgain(file);
+  EXPECT_EQ(warm.Get(), nullptr);
 }
 
 }  // namespace

@@ -1,13 +1,11 @@
 #include "readers/loading/fetcher.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "formats/io/hash.h"
-#include "formats/io/ns_since.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/scattered_read.h"
 #include "readers/loading/batch_content.h"
@@ -59,8 +57,6 @@ absl::StatusOr<Fetcher> Fetcher::Create(Dataset dataset, FetchOptions options, H
   fetcher.field_names_ = std::make_shared<const std::vector<std::string>>(options.fields);
   auto table = std::make_shared<ShardTable>(std::move(dataset), options.fields);
   RETURN_IF_ERROR(table->CheckFields());
-  if (options.map_warm_shards)
-    fetcher.warm_ = std::make_shared<const WarmShards>(table->dataset().shards());
   fetcher.table_ = std::move(table);
   fetcher.options_ = std::move(options);
   return fetcher;
@@ -179,7 +175,8 @@ ItemRange Fetcher::ReadNeighbours(const FetchPlan& plan, ItemRange range, const 
     return group;
   }
   read = file.ReadCachedAt(neighbours.offset(), neighbours.parts());
-  if (warm_ != nullptr) warm_->RecordRead(plan.items[range.begin].shard, file, read);
+  if (options_.map_warm_shards)
+    table_->dataset().Warm(plan.items[range.begin].shard).RecordRead(file, read);
   return group;
 }
 
@@ -197,31 +194,24 @@ void Fetcher::Check(const FetchPlan& plan, ItemRange range, bool read,
 
 void Fetcher::CopyMapped(const FetchPlan& plan, ItemRange range, const MappedShard& shard,
                          std::vector<BadRead>& bad) const {
-  const auto start = std::chrono::steady_clock::now();
   const uint32_t number = plan.items[range.begin].shard;
-  uint64_t bytes = 0;
-  for (size_t i = range.begin; i < range.end; ++i) {
-    const FetchItem& item = plan.items[i];
-    if (i + 1 < range.end) shard.Prefetch(plan.items[i + 1].offset, plan.items[i + 1].length);
-    const std::span<std::byte> into(item.into, item.length);
-    const bool copied =
-        shard.Copy(item.offset, into) && (!options_.verify || Xxh3_64(into) == item.hash);
-    if (!copied) {
-      shard.Forget(item.offset, item.length);  // a repeated read then comes from the disk
-      Check(plan, {i, i + 1}, false, bad);
-    }
-    bytes += item.length;
-  }
-  const uint64_t took_ns = NsSince(start);
+  const bool slow = CopyFields(
+      shard, range.end - range.begin, options_.verify,
+      [&](size_t i) {
+        const FetchItem& item = plan.items[range.begin + i];
+        return MappedField{item.offset, {item.into, item.length}, item.hash};
+      },
+      [&](size_t i) {
+        Check(plan, {range.begin + i, range.begin + i + 1}, false, bad);
+      });
   // The rest of the page after the end of a file reads as zeros, so without hashes only the size
   // reveals a truncated file.
-  const bool slow = WarmShards::IsSlow(bytes, took_ns);
   if (options_.verify && !slow) return;
   const absl::StatusOr<std::shared_ptr<const File>> file = table_->dataset().OpenFile(number);
   const absl::StatusOr<uint64_t> size = file.ok() ? (*file)->Size() : file.status();
   const uint64_t expected = table_->dataset().shards()[number].bytes;
   if (!options_.verify && (!size.ok() || *size != expected)) Check(plan, range, false, bad);
-  if (file.ok() && slow) warm_->LookAgain(number, **file);
+  if (file.ok() && slow) table_->dataset().Warm(number).LookAgain(**file);
 }
 
 void Fetcher::Read(const FetchPlan& plan, ItemRange range, std::vector<ItemRange>* missed,
@@ -232,7 +222,7 @@ void Fetcher::Read(const FetchPlan& plan, ItemRange range, std::vector<ItemRange
     while (end < range.end && plan.items[end].shard == shard) ++end;
     const ItemRange here{std::exchange(range.begin, end), end};
     if (const std::shared_ptr<const MappedShard> mapped =
-            warm_ == nullptr ? nullptr : warm_->Get(shard)) {
+            options_.map_warm_shards ? table_->dataset().Warm(shard).Get() : nullptr) {
       CopyMapped(plan, here, *mapped, bad);
       continue;
     }

@@ -121,7 +121,6 @@ class Fetcher {
   std::shared_ptr<const ShardTable> table_;
   std::shared_ptr<const std::vector<std::string>> field_names_;
   std::shared_ptr<SlabPool> pool_;
-  std::shared_ptr<const WarmShards> warm_;  // null: every read is a system call
 };
 
 }  // namespace shardpack
