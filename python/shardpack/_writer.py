@@ -48,7 +48,7 @@ _MOST_SHAPES = 4096
 _CACHED = (str, int)  # kinds of labels: others may be equal to these
 _MOST_EXPLAINED = 20
 OF_ADD = {"key", "image", "label", "encode", "quality"}  # which no field is called
-_PLAIN_WORDS = [b"--format=webdataset"]  # which need no check
+_PLAIN_WORDS = {b"--format=webdataset", b"--no-fsync"}  # which need no check
 _open_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 
@@ -111,7 +111,7 @@ class Writer:
       flags["classes"], classes = classes, None
     self._classes = given.classes(classes)
     self._words = _arguments.words("convert", flags, without=("out", "dry-run"))
-    if self._words != _PLAIN_WORDS:
+    if not _PLAIN_WORDS.issuperset(self._words):
       check_flags(self._words)
     # What cannot be an image is left out at the end where that is allowed.
     self._takes_unlabelled = flags.get("missing_part") == "keep"
