@@ -178,8 +178,8 @@ def _map_options(classes: int, ignore: int, bits: int, nearest: str) -> dict[str
   if classes > 1 << bits:
     raise OptionError(f"classes must be at most {1 << bits} with bits={bits}, not {classes}")
   if 0 < ignore < classes:
-    raise OptionError(f"ignore must be no label of a class: of {classes} classes one has the label {ignore}; give ignore={classes} or more, or 0 for "
-                      "the background")
+    free = f"ignore={classes} or more" + (" and bits=16" if bits == 8 and classes > 255 else "") + ", or 0" if classes < 1 << 16 else "ignore=0"
+    raise OptionError(f"ignore must be no label of a class: of {classes} classes one has the label {ignore}; give {free} for the background")
   return {
       "wide_labels": _BITS[bits],
       "legacy_nearest": choice(nearest, "nearest", {"exact": 0, "legacy": 1}),
