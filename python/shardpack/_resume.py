@@ -19,6 +19,7 @@ _OF_LOAD: dict[str, tuple[str, dict[str, str]]] = {
     "mode": ("shuffle", {"shuffle": "True", "sequential": "False", "block_shuffle": "'block'"}),
     "tail": ("drop_last", {"drop": "True", "pad": "False"}),
 }
+_GIVEN = {"epoch_samples": {"0": "not given"}}
 # Version 2 has the digest of an augmentation in front of the epoch.
 _CURSOR = (r"shardpack-cursor:(?:1(?=(?::[^:]*){5}$)|2(?=(?::[^:]*){6}$)):([0-9a-f]{32}):([0-9a-f]{16}):(?:([0-9a-f]{8}):)?"
            r"(\d{1,20}):(\d{1,20}):[0-9a-f]{16}")
@@ -194,7 +195,7 @@ def of_refused(refused: OptionError, saved: Saved, own: str, order: Order) -> Cu
 
 
 def _or_leave_out(saved: Saved) -> str:
-  return (f"give what it was, or begin an epoch with what it is now: open the loader without this cursor, and call its "
+  return (f"give what it was, or begin an epoch with the new settings: open the loader without this cursor, and call its "
           f"set_epoch({saved.epoch + 1 if saved.step else saved.epoch})")
 
 
@@ -212,9 +213,9 @@ def _told(was: str, order: Order) -> list[str]:
       told.append(f"{word} {were} {'' if before else 'not '}given, and now {are} {'' if after else 'not '}given")
     elif before != after:
       told.append(f"the {word} {are} not what {they} {were}")
-  by_weights = bool(told) and order._of_load
+  by_weights = order._of_load and len({bool(facts.get("subset") or facts.get("mixture")) for facts in (one, other)}) > 1
   for what, old, new in _differences(was, order.explain()):
-    word, values = _OF_LOAD.get(what, (what, {})) if order._of_load else (what, {})
+    word, values = _OF_LOAD.get(what, (what, _GIVEN.get(what, {}))) if order._of_load else (what, _GIVEN.get(what, {}))
     follows = what in ("subset", "mixture", "steps") or (what == "epoch_samples" and by_weights)
     if not follows and not (what != "mode" and "none" in (old, new)):  # other modes have other options
       told.append(f"{word} was {values.get(old, old)}, and is {values.get(new, new)}")
