@@ -11,10 +11,7 @@ from . import _c
 from ._augment import Augment, given_plan
 from ._errors import OptionError
 from ._library import call, library
-from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, choice, dtype_name, flag, normalising, real, whole, within
-
-if TYPE_CHECKING:
-  from ._load_types import Dtype
+from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, Dtype, choice, dtype_name, flag, normalising, real, whole, within
 
 _DTYPES = {name: number for name, number in DTYPES.items() if name != "bfloat16"}
 _MOST_VIEWS = 64  # of the library's loader
@@ -95,7 +92,7 @@ class Decode:
 
 def _without_effect(crop: str, needed: str, **options: tuple[Any, Any]) -> None:
   for name, (value, default) in options.items():
-    if crop != needed and (_range(value, name) if isinstance(default, tuple) else value) != default:
+    if crop != needed and (_range(value, name) if isinstance(default, tuple) else whole(value, name)) != default:
       raise OptionError(f"{name} needs crop='{needed}'")
 
 
