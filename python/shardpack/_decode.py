@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 from . import _c
 from ._augment import Augment, given_plan
@@ -63,7 +63,7 @@ class Decode:
         fast=flag(fast, "fast"))
     self._options.min_scale, self._options.max_scale = _range(scale, "scale")
     self._augment = given_plan(augment)
-    self._views = int(within(whole(views, "views"), "views", 1, _MOST_VIEWS, f"a number from 1 to {_MOST_VIEWS}"))
+    self._views = whole(views, "views", least=1, most=_MOST_VIEWS)
     self._options.min_ratio, self._options.max_ratio = _range(ratio, "ratio")
     call(library.decode_check, self._options)  # which knows how they fit each other
 

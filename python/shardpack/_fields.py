@@ -92,7 +92,7 @@ class Coco:
                    "keypoints": keypoints, "pairs": pairs}
     flat = [whole(number, "pairs", 32) for pair in pairs for number in pair]
     self._pairs = (ctypes.c_uint32 * len(flat))(*flat)
-    keypoints = int(within(whole(keypoints, "keypoints"), "keypoints", 0, _MOST_KEYPOINTS, f"a number from 0 to {_MOST_KEYPOINTS}"))
+    keypoints = whole(keypoints, "keypoints", most=_MOST_KEYPOINTS)
     if len(flat) > 2 * keypoints:
       raise OptionError(f"pairs name {len(flat)} keypoints, but there are {keypoints}")
     for place, number in enumerate(flat):

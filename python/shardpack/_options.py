@@ -41,11 +41,11 @@ def dtype_name(dtype: Any) -> Any:
   return name
 
 
-def whole(value: Any, what: str, bits: int = 64, least: int = 0) -> int:
+def whole(value: Any, what: str, bits: int = 64, least: int = 0, most: Optional[int] = None) -> int:
   """A number that an unsigned integer of so many bits holds; ctypes would cut a larger one, and many a 0 is a default in C."""
-  number = _index(value, what)
-  if not least <= number < 1 << bits:
-    raise OptionError(f"{what} must be a number from {least} to {(1 << bits) - 1}, not {number}")
+  number, most = _index(value, what), (1 << bits) - 1 if most is None else most
+  if not least <= number <= most:
+    raise OptionError(f"{what} must be a number from {least} to {most}, not {number}")
   return number
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import os
 import pathlib
 import pickle
