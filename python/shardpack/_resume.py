@@ -101,7 +101,7 @@ def check_augment(saved: Saved, own: str, augmentation: str) -> None:
 
 
 def _of_other_augment(saved: Saved, now: str, augmentation: str) -> CursorError:
-  """now: the digest, "none", or "" where it is not known."""
+  """now: the digest, or "none"."""
   advice = "with other_augment=True a loader resumes all the same"
   if saved.augmentation and augmentation:
     difference = _first_difference(_plan(saved.augmentation), _plan(augmentation))
@@ -115,7 +115,7 @@ def _of_other_augment(saved: Saved, now: str, augmentation: str) -> CursorError:
   else:
     told = "it is of a run with another augmentation"
     told += "" if saved.augmentation else ", of which a cursor alone does not say what differs (a state_dict() does)"
-  return _error([("augmentation", saved.augment or "none", now or "another")], [told], advice)
+  return _error([("augmentation", saved.augment or "none", now)], [told], advice)
 
 
 def _plan(augmentation: str) -> tuple[list[str], dict[str, str]]:
@@ -179,16 +179,16 @@ def _error(differences: Iterable[tuple[str, str, str]], told: Iterable[str], adv
   return made
 
 
-def of_refused(refused: OptionError, saved: Saved, own: str, order: Order) -> CursorError:
+def of_refused(refused: OptionError, saved: Saved, own: str, order: Order, augment: Optional[str]) -> CursorError:
   """What the library refuses: another order whose line is not known, another augmentation, a step that there is not. own: the cursor
-  of a loader in this order."""
+  of a loader in this order. augment: the digest that the cursor must have."""
   now = read(own)
   if saved.digest != now.digest:
     by = "shuffle, drop_last" if order._of_load else "mode, tail"
     told = f"it is of another order, of which a cursor alone does not say what differs (a state_dict() does): seed, global batch, {by}, or weights"
     return _error([("order", saved.order or "digest " + saved.digest, order.explain())], [told], _or_leave_out(saved))
-  if "augmentation" in str(refused):
-    return _of_other_augment(saved, "", "")
+  if saved.augment != augment:
+    return _of_other_augment(saved, augment or "none", "")
   made = CursorError(*refused.args)
   made.__dict__.update(refused.__dict__)
   return made
@@ -232,7 +232,7 @@ def _as_of(order: Order, line: str, names: Iterable[str]) -> str:
   """The line of this order with those options of another one, or its own where it cannot have them."""
   try:
     return order._with(**_options_of(line, names)).explain()
-  except (OptionError, ValueError):
+  except ValueError:
     return order.explain()
 
 

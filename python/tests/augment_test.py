@@ -331,10 +331,16 @@ class LoaderTest(unittest.TestCase):
     next(loader)
     state, expected = loader.cursor, next(loader).pixels.copy()
     numpy.testing.assert_array_equal(next(load(augment=PLAN, cursor=state)).pixels, expected)
-    with self.assertRaisesRegex(shardpack.CursorError, "another augmentation"):
-      load(augment="invert", cursor=state)
     with self.assertRaisesRegex(shardpack.CursorError, r"another augmentation, of which a cursor alone does not say what differs \(a state_dict\(\) does\); with other_augment=True"):
+      load(augment="invert", cursor=state)
+    with self.assertRaisesRegex(shardpack.CursorError, "it is of a run with augmentation, and this one is without; with other_augment=True"):
       load(cursor=state)
+    with self.assertRaisesRegex(shardpack.CursorError, "it is of a run without augmentation; with other_augment=True"):
+      load(augment=PLAN, cursor=load().cursor)
+    # What else is refused is not of the augmentation, whatever is in its words.
+    with self.assertRaisesRegex(shardpack.OptionError, "augmentation.png") as raised:
+      load(augment=PLAN, cursor=state, decode_fields={"augmentation.png": "labels"})
+    self.assertNotIn("other_augment", str(raised.exception))
     with self.assertRaisesRegex(shardpack.CursorError, "it is of a run with augmentation, and this one is without; with other_augment=True"):
       load().load_state_dict(loader.state_dict())
     with self.assertRaisesRegex(shardpack.CursorError, r"step 2 of the augmentation was rand_augment, and is rand_augment\(n=3\);") as raised:
