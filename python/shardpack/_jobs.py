@@ -340,7 +340,7 @@ def keywords_in(message: str, verb: str) -> list[str]:
   return [*dict.fromkeys(filter(None, found))]
 
 
-def _in_python(message: str) -> str:
+def in_python(message: str) -> str:
   """With keywords in the place of flags."""
   def keyword(found: re.Match[str]) -> str:
     said = _keyword("convert", found[0])
@@ -360,7 +360,7 @@ def check_flags(words: Sequence[bytes]) -> None:
   except PackError as error:
     message = error.stderr.strip().removeprefix("pack: error: ")
     if error.exit_code == _USAGE and not message.startswith("/dev/null"):
-      raise OptionError(_in_python(message)) from None
+      raise OptionError(in_python(message)) from None
   except Error:
     return
   finally:
