@@ -221,7 +221,7 @@ def resumed_of(path: bytes, workers: int) -> int | None:
   return found
 
 
-def check_labels(path: bytes) -> None:
+def check_labels(path: bytes, alone: bool) -> None:
   """OptionError names the parts if the samples of some have labels, and those of others have none."""
   parts: dict[bool, list[str]] = {True: [], False: []}
   for name in sorted(filter(_is_part, _names(path))):
@@ -229,9 +229,10 @@ def check_labels(path: bytes) -> None:
       parts[bool(_read(path, name)["classes"])].append(name.decode().removesuffix(".json"))
   if parts[True] and parts[False]:
     shown, out = os.fsdecode(folder(path)), os.fsdecode(path)
+    workers = _listed({int(name[1:].partition("-")[0]) for name in parts[False]})
     raise OptionError(f"the samples of {_some(parts[True])} in {shown} have labels, and those of {_some(parts[False])} have none. Nothing was published: "
-                      f"shardpack.finish({out!r}, missing_part=\"keep\") packs them without one; or remove the files of these parts, and run their "
-                      "worker again")
+                      f"shardpack.finish({out!r}, missing_part=\"keep\") packs them without one; or remove {_some([name + '.*' for name in parts[False]])} "
+                      f"there, and run {'the Writer' if alone else 'worker ' + workers} again, with labels")
 
 
 def _some(names: list[str]) -> str:

@@ -54,7 +54,9 @@ class FinishTest(unittest.TestCase):
       one, other = ["w00000-000000", "w00002-000000"], "w00001-000000"
       have = (", ".join(one), other) if labels[0] else (other, ", ".join(one))
       self.assertIn(f"the samples of {have[0]} in {out}.parts have labels, and those of {have[1]} have none. Nothing was published: "
-                    f"shardpack.finish({out!r}, missing_part=\"keep\")", str(caught.exception))
+                    f"shardpack.finish({out!r}, missing_part=\"keep\") packs them without one; or remove "
+                    + (f"{other}.* there, and run worker 1 again, with labels" if labels[0] else
+                       "w00000-000000.*, w00002-000000.* there, and run worker 0, 2 again, with labels"), str(caught.exception))
       self.assertFalse(os.path.exists(out))
       report = shardpack.finish(out, missing_part="keep")
       self.assertEqual((report.samples, {key: label for key, (label, _) in held(out).items()}),
@@ -74,7 +76,8 @@ class FinishTest(unittest.TestCase):
     with self.assertRaises(ZeroDivisionError), shardpack.Writer(self.out, classes=["cat"]) as writer:
       writer.add("a", image(0), "cat")
       print(1 / 0)
-    with self.assertRaisesRegex(shardpack.OptionError, "of w00000-000000 in .* have labels, and those of w00000-000001 have none"), \
+    with self.assertRaisesRegex(shardpack.OptionError, "of w00000-000000 in .* have labels, and those of w00000-000001 have none.*"
+                                r"remove w00000-000001\.\* there, and run the Writer again"), \
         self.assertWarns(RuntimeWarning), shardpack.Writer(self.out, classes=["cat"]) as writer:
       writer.add("b", image(1))
 
