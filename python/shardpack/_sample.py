@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import numbers
 from collections.abc import Mapping
+from operator import index
 from typing import TYPE_CHECKING, Any, Dict, Iterator, NamedTuple, Optional
 
 from . import _c
@@ -143,7 +143,11 @@ class Sample(Mapping[str, Any]):
     >>> sample.decode(channels=1).shape == (sample.height, sample.width, 1)
     True
     """
-    if isinstance(channels, bool) or not isinstance(channels, numbers.Integral) or channels not in (1, 3):
+    try:
+      planes = 0 if isinstance(channels, bool) else index(channels)
+    except TypeError:
+      planes = 0
+    if planes not in (1, 3):
       raise OptionError(f"channels must be 3 or 1, not {channels!r}")
     data, numpy = bytes(self.image), import_numpy()
     stored = self._stored
@@ -157,8 +161,8 @@ class Sample(Mapping[str, Any]):
         raise made_error(NoMemoryError, f"{width} x {height} pixels are more than the limit of {_MOST_PIXELS}", {"code": "NO_MEMORY"})
       elif width * height * stored.channels != len(data):
         raise DataLossError("the image has another size than its width, height and channels")
-      pixels = numpy.empty((height, width, channels), numpy.uint8)
-      call(library.image_decode, data, len(data), stored, channels, pixels.ctypes.data, pixels.nbytes)
+      pixels = numpy.empty((height, width, planes), numpy.uint8)
+      call(library.image_decode, data, len(data), stored, planes, pixels.ctypes.data, pixels.nbytes)
       return pixels  # type: ignore[no-any-return]
     except Error as error:
       raise self._named(error) from None

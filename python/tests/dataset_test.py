@@ -144,7 +144,8 @@ class SampleTest(unittest.TestCase):
       sample.fields["image"] = sample.image[:-1]
       with self.assertRaisesRegex(shardpack.DataLossError, "^raw.npy record 3: .*another size"):
         sample.decode()
-    self.assertEqual(dataset[3].decode(channels=numpy.int64(1)).shape, (6, 7, 1))
+    for one in (numpy.int64(1), numpy.array(1)):
+      self.assertEqual(dataset[3].decode(channels=one).shape, (6, 7, 1))
 
   def test_decode_of_too_many_raw_pixels(self):
     for height, why in ((8000, "another size"), (8001, "8000 x 8001 pixels are more than the limit of 64000000")):
