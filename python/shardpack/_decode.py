@@ -5,16 +5,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 from . import _c
 from ._augment import Augment, given_plan
 from ._errors import OptionError
 from ._library import call, library
-from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, choice, dtype_name, flag, normalising, real, whole, within
-
-if TYPE_CHECKING:
-  from ._load_types import Dtype
+from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, Dtype, choice, dtype_name, flag, normalising, real, whole, within
 
 _DTYPES = {name: number for name, number in DTYPES.items() if name != "bfloat16"}
 _MOST_VIEWS = 64  # of the library's loader
@@ -66,7 +63,7 @@ class Decode:
         fast=flag(fast, "fast"))
     self._options.min_scale, self._options.max_scale = _range(scale, "scale")
     self._augment = given_plan(augment)
-    self._views = int(within(whole(views, "views"), "views", 1, _MOST_VIEWS, f"a number from 1 to {_MOST_VIEWS}"))
+    self._views = whole(views, "views", least=1, most=_MOST_VIEWS)
     self._options.min_ratio, self._options.max_ratio = _range(ratio, "ratio")
     call(library.decode_check, self._options)  # which knows how they fit each other
 
@@ -95,7 +92,7 @@ class Decode:
 
 def _without_effect(crop: str, needed: str, **options: tuple[Any, Any]) -> None:
   for name, (value, default) in options.items():
-    if crop != needed and (_range(value, name) if isinstance(default, tuple) else value) != default:
+    if crop != needed and (_range(value, name) if isinstance(default, tuple) else whole(value, name)) != default:
       raise OptionError(f"{name} needs crop='{needed}'")
 
 
