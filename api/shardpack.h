@@ -477,7 +477,8 @@ SHARDPACK_API shardpack_code shardpack_image_info_of(const void* data, uint64_t 
  * it. `channels` are 1 or 3; `pixel_bytes` must be exactly those of the pixels. Pixels are written
  * only with OK. DATA_LOSS for damaged bytes, or another image than `stored` says; INVALID for bytes
  * that are not an image; UNSUPPORTED for a kind of image that loaders do not decode either;
- * NO_MEMORY. Any thread. */
+ * NO_MEMORY. Any thread; each keeps the memory of its largest image of at most 512 Ki pixels, which
+ * is 4 MiB at most, until it ends. */
 SHARDPACK_API shardpack_code shardpack_image_decode(const void* data, uint64_t bytes,
                                                     const shardpack_image* stored,
                                                     uint32_t channels, void* pixels,
