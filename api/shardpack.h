@@ -1050,7 +1050,7 @@ SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
                                                    shardpack_writer** writer,
                                                    shardpack_error** error);
 /* One of the fields is the encoded image: INVALID for one that does not begin as an image does,
- * unless an argument is "--max-skip". `label` is the name of a class; NULL: none; a
+ * unless an argument is a "--max-skip" above 0. `label` is the name of a class; NULL: none; a
  * negative number is INVALID. Classes are numbered in the order of their names, unless all are
  * whole numbers from 0 to 999999, which they keep ("007" and "1000000" are names). EXISTS for a key
  * that was added before. Errors about the sample have its key. Copies what it is given, hashes it,

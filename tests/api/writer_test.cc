@@ -141,6 +141,13 @@ TEST_F(WriterTest, WhatDoesNotBeginAsAnImageIsRefusedAtOnce) {
     // Only the finish looks into one that begins well.
     writer.add("a", {}, images_[0].substr(0, 20));
   }
+  for (const std::vector<std::string>& strict : {std::vector<std::string>{"--max-skip=0"},
+                                                 {"--max-skip", "0.0%"},
+                                                 {"--max-skip=1%", "--max-skip=0%"},
+                                                 {"--strict", "--max-skip=5%"}}) {
+    Writer writer(At("strict"), {.arguments = strict});
+    EXPECT_EQ(CodeOf([&] { writer.add("a", {}, "text"); }), Code::kInvalid) << strict[0];
+  }
   // Who lets the finish leave some out has it do so.
   Writer writer(At("some"), {.arguments = {"--max-skip=60%"}});
   writer.add("a", {}, "text");
