@@ -127,6 +127,14 @@ TEST_F(WriterTest, ErrorsOfASampleHaveItsKey) {
   EXPECT_EQ(key_of("b\xFF", "dog", images_[0]), "b\xFF");  // another class
   EXPECT_EQ(key_of("c", "cat", "text"), "c");              // no image
   EXPECT_EQ(key_of(std::string("d\0", 2), "cat", images_[0]), std::string("d\0", 2));
+  const shardpack_field no_data = {nullptr, nullptr, 1};
+  try {
+    writer.add("e", "cat", {no_data});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.key(), "e");
+    EXPECT_THAT(error.what(), HasSubstr("data of a field is NULL"));
+  }
 }
 
 TEST_F(WriterTest, WhatDoesNotBeginAsAnImageIsRefusedAtOnce) {
