@@ -65,9 +65,10 @@
  * -1), and with a device that was opened before. Of a batch on a device, or in the page-locked
  * memory of a loader with a device, the child has ids, labels and states.
  *
- * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards),
- * locale, environment, umask or working folder, prints nothing, starts nothing when it is loaded
- * and waits for nothing when the program exits. It cannot be unloaded: dlclose has no effect.
+ * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards and
+ * shardpack_dataset_map_shards), locale, environment, umask or working folder, prints nothing,
+ * starts nothing when it is loaded and waits for nothing when the program exits. It cannot be
+ * unloaded: dlclose has no effect.
  *
  * Units: bytes, unless a name says otherwise. Ids, steps, slots, shards and records count from 0. A
  * sample's id is its number in the dataset, shard after shard. */
@@ -291,9 +292,9 @@ SHARDPACK_API shardpack_code shardpack_dataset_read(const shardpack_dataset* dat
                                                     shardpack_batch** batch,
                                                     shardpack_error** error);
 /* Not 0: from now on shardpack_dataset_read copies samples from mappings of the shards that are in
- * the page cache, as map_shards of shardpack_loader_options says; 0, as at first: it reads them.
- * Of this handle and its references; selections, splits and joins of it begin with 0. Any thread.
- */
+ * the page cache, and a handler of SIGBUS is installed, as map_shards of shardpack_loader_options
+ * says; 0, as at first: it reads them. Of this handle and its references; selections, splits and
+ * joins of it begin with 0. Any thread. */
 SHARDPACK_API shardpack_code shardpack_dataset_map_shards(shardpack_dataset* dataset, uint32_t on,
                                                           shardpack_error** error);
 
