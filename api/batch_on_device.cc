@@ -117,8 +117,7 @@ absl::Status BatchOnDevice::Spans(std::string_view field, std::span<shardpack_sp
 absl::Status BatchOnDevice::Crops(std::span<shardpack_crop>) const {
   return absl::UnimplementedError(
       "a batch of a loader with a device has no crops, also where the device is the CPU; those of "
-      "a "
-      "loader without a device have");
+      "a loader without a device do");
 }
 
 absl::StatusOr<DeviceTensor> BatchOnDevice::Tensor(uint32_t what) const {

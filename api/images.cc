@@ -8,6 +8,7 @@
 #include "api/errors.h"
 #include "api/shardpack.h"
 #include "api/structs.h"
+#include "formats/core/image_info.h"
 #include "formats/io/status_macros.h"
 #include "images/augment/pixel_pipeline.h"
 #include "images/codecs/decode.h"
@@ -27,8 +28,9 @@ absl::StatusOr<std::span<const std::byte>> FileOf(const void* data, uint64_t byt
 }
 
 // Memory that the system has just given costs a photograph as much time as its decoding, so what is
-// not too large is decoded into that of the thread's image before.
-constexpr uint64_t kKeptPixels = uint64_t{4} << 20;
+// not too large is decoded into that of the thread's image before: of at most 4 bytes a pixel, and
+// of 3 more for one that is turned.
+constexpr uint64_t kKeptPixels = uint64_t{512} << 10;
 
 absl::Status DecodeTo(std::span<const std::byte> file, const shardpack_image* stored,
                       uint32_t channels, void* pixels, uint64_t pixel_bytes) {

@@ -65,9 +65,10 @@
  * -1), and with a device that was opened before. Of a batch on a device, or in the page-locked
  * memory of a loader with a device, the child has ids, labels and states.
  *
- * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards),
- * locale, environment, umask or working folder, prints nothing, starts nothing when it is loaded
- * and waits for nothing when the program exits. It cannot be unloaded: dlclose has no effect.
+ * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards and
+ * shardpack_dataset_map_shards), locale, environment, umask or working folder, prints nothing,
+ * starts nothing when it is loaded and waits for nothing when the program exits. It cannot be
+ * unloaded: dlclose has no effect.
  *
  * Units: bytes, unless a name says otherwise. Ids, steps, slots, shards and records count from 0. A
  * sample's id is its number in the dataset, shard after shard. */
@@ -291,9 +292,9 @@ SHARDPACK_API shardpack_code shardpack_dataset_read(const shardpack_dataset* dat
                                                     shardpack_batch** batch,
                                                     shardpack_error** error);
 /* Not 0: from now on shardpack_dataset_read copies samples from mappings of the shards that are in
- * the page cache, as map_shards of shardpack_loader_options says; 0, as at first: it reads them.
- * Of this handle and its references; selections, splits and joins of it begin with 0. Any thread.
- */
+ * the page cache, and a handler of SIGBUS is installed, as map_shards of shardpack_loader_options
+ * says; 0, as at first: it reads them. Of this handle and its references; selections, splits and
+ * joins of it begin with 0. Any thread. */
 SHARDPACK_API shardpack_code shardpack_dataset_map_shards(shardpack_dataset* dataset, uint32_t on,
                                                           shardpack_error** error);
 
@@ -477,7 +478,8 @@ SHARDPACK_API shardpack_code shardpack_image_info_of(const void* data, uint64_t 
  * it. `channels` are 1 or 3; `pixel_bytes` must be exactly those of the pixels. Pixels are written
  * only with OK. DATA_LOSS for damaged bytes, or another image than `stored` says; INVALID for bytes
  * that are not an image; UNSUPPORTED for a kind of image that loaders do not decode either;
- * NO_MEMORY. Any thread. */
+ * NO_MEMORY. Any thread; each keeps the memory of its largest image of at most 512 Ki pixels, which
+ * is 4 MiB at most, until it ends. */
 SHARDPACK_API shardpack_code shardpack_image_decode(const void* data, uint64_t bytes,
                                                     const shardpack_image* stored,
                                                     uint32_t channels, void* pixels,
@@ -1052,7 +1054,7 @@ SHARDPACK_API shardpack_code shardpack_writer_open(const char* path,
                                                    shardpack_writer** writer,
                                                    shardpack_error** error);
 /* One of the fields is the encoded image: INVALID for one that does not begin as an image does,
- * unless an argument is "--max-skip". `label` is the name of a class; NULL: none; a
+ * unless an argument is a "--max-skip" above 0. `label` is the name of a class; NULL: none; a
  * negative number is INVALID. Classes are numbered in the order of their names, unless all are
  * whole numbers from 0 to 999999, which they keep ("007" and "1000000" are names). EXISTS for a key
  * that was added before. Errors about the sample have its key. Copies what it is given, hashes it,

@@ -37,6 +37,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -160,9 +161,9 @@ namespace internal {
 
 [[noreturn]] inline void EndOfResult(const Error* error) {
   if (error == nullptr) {
-    std::fputs("shardpack: the error was taken of a Result that is none\n", stderr);
+    std::fputs("shardpack: the error was taken from a Result that is none\n", stderr);
   } else {
-    std::fprintf(stderr, "shardpack: the value was taken of a Result that is an error: %s\n",
+    std::fprintf(stderr, "shardpack: the value was taken from a Result that is an error: %s\n",
                  error->what());
   }
   std::abort();
@@ -273,6 +274,25 @@ Returned<std::string> Text(Call call) {
               const std::unique_ptr<char, void (*)(char*)> owner(text, shardpack_text_free);
               return std::string(text);
             });
+}
+
+// Whether there was memory for it.
+inline bool Resize(std::vector<std::uint8_t>* bytes, std::size_t size) {
+#ifdef SHARDPACK_NO_EXCEPTIONS
+  // A vector that gets none ends the program, so what it will ask for is asked for before.
+  void* const room = ::operator new(size, std::nothrow);
+  if (room == nullptr) return false;
+  ::operator delete(room);
+  bytes->resize(size);
+  return true;
+#else
+  try {
+    bytes->resize(size);
+    return true;
+  } catch (const std::exception&) {  // bad_alloc, or length_error
+    return false;
+  }
+#endif
 }
 
 inline std::int64_t Milliseconds(std::chrono::milliseconds wait) {
@@ -1140,7 +1160,7 @@ inline Returned<Pixels> DecodeImage(const void* data, std::size_t size, std::uin
                                     std::uint64_t max_pixels = 0) {
   Pixels made;
   return internal::Do(
-      [&](shardpack_error** error) {
+      [&](shardpack_error** error) -> internal::Outcome {
         shardpack_image_info info = {};
         info.size = sizeof info;
         const shardpack_code code = shardpack_image_info_of(data, size, max_pixels, &info, error);
@@ -1148,7 +1168,8 @@ inline Returned<Pixels> DecodeImage(const void* data, std::size_t size, std::uin
         // Other channels are for the library to refuse.
         const std::size_t samples = channels == 1 || channels == 3 ? channels : 0;
         made = {info.width, info.height, channels, {}};
-        made.bytes.resize(std::size_t{info.width} * info.height * samples);
+        if (!internal::Resize(&made.bytes, std::size_t{info.width} * info.height * samples))
+          return internal::Outcome(Code::kNoMemory, "no memory for the pixels");
         return shardpack_image_decode(data, size, &info.stored, channels, made.bytes.data(),
                                       made.bytes.size(), error);
       },

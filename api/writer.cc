@@ -179,7 +179,9 @@ absl::Status Add(shardpack_writer* handle, const char* key, size_t key_bytes, co
   RETURN_IF_ERROR(NotNull(fields, "fields"));
   std::vector<FieldView> views;
   for (size_t n = 0; n < field_count; ++n) {
-    if (fields[n].bytes > 0) RETURN_IF_ERROR(NotNull(fields[n].data, "data of a field"));
+    const absl::Status given =
+        fields[n].bytes > 0 ? NotNull(fields[n].data, "data of a field") : absl::OkStatus();
+    if (!given.ok()) return WithFacts(given, {.key = std::string(key, key_bytes)});
     views.push_back({fields[n].name == nullptr ? kImageField : std::string_view(fields[n].name),
                      {static_cast<const std::byte*>(fields[n].data), fields[n].bytes}});
   }

@@ -323,6 +323,23 @@ TEST_F(PackJobTest, ACodeThatSomebodyElseHasTakenComesFromTheOutput) {
   ::signal(SIGCHLD, SIG_DFL);
 }
 
+TEST_F(PackJobTest, SoDoesThatOfACancelledValidation) {
+  ::signal(SIGCHLD, SIG_IGN);
+  auto job = Start(
+      R"(stop() { echo '{"schema":"shardpack.validation/1","errors":0,"stopped":true}'; exit 130; }
+trap stop INT
+echo '{"schema":"shardpack.progress/1"}' >&2
+while :; do sleep 0.01; done)",
+      {"validate"});
+  JobProgress progress;
+  EXPECT_EQ(job->Poll(-1, &progress), PackJob::Seen::kProgress);
+  job->Cancel();
+  const Json result = Ended(*job);
+  ::signal(SIGCHLD, SIG_DFL);
+  EXPECT_EQ(result["exit_code"], 130);
+  EXPECT_EQ(result["cancelled"], true);
+}
+
 TEST_F(PackJobTest, WhatCannotBeStartedIsSaid) {
   const auto absent = PackJob::Start((folder_ / "absent").string(), {"build"});
   EXPECT_EQ(absent.status().code(), absl::StatusCode::kNotFound);

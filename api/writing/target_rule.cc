@@ -4,6 +4,7 @@
 #include <iterator>
 #include <optional>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "formats/core/format.h"
 #include "formats/hdf5/hdf5_layout.h"
@@ -19,7 +20,6 @@ namespace {
 // They change keys or fields; the others the format of images.
 constexpr std::string_view kChangingNames[] = {"--key",         "--fields",  "--sidecars",
                                                "--drop-fields", "--columns", "--label-from"};
-constexpr std::string_view kSkipping[] = {"--max-skip"};
 constexpr std::string_view kChangingImages[] = {"--encode", "--resize"};
 
 bool HasAny(const std::vector<std::string>& arguments, std::span<const std::string_view> names) {
@@ -47,6 +47,15 @@ std::string ValueOf(const std::vector<std::string>& arguments, std::string_view 
   return value;
 }
 
+// A share of 0 is the same as --strict. What is no share is for `pack` to refuse.
+bool MaySkip(const std::vector<std::string>& arguments) {
+  if (std::ranges::find(arguments, "--strict") != arguments.end()) return false;
+  std::string share = ValueOf(arguments, "--max-skip");
+  if (share.ends_with('%')) share.pop_back();
+  double number = 0;
+  return !share.empty() && (!absl::SimpleAtod(share, &number) || number != 0);
+}
+
 }  // namespace
 
 TargetRule::TargetRule(const std::vector<std::string>& arguments)
@@ -54,7 +63,7 @@ TargetRule::TargetRule(const std::vector<std::string>& arguments)
       layout_(ValueOf(arguments, "--layout")),
       image_field_(ValueOf(arguments, "--image-field")) {
   if (format_.empty()) format_ = "webdataset";
-  takes_any_image_ = HasAny(arguments, kSkipping);
+  takes_any_image_ = MaySkip(arguments);
   known_ = !HasAny(arguments, kChangingNames);
   if (format_ != "webdataset" || !known_) return;
   with_metadata_ = std::ranges::find(arguments, "--with-json") != arguments.end();
@@ -88,8 +97,8 @@ absl::Status TargetRule::CheckImage(std::string_view key, Bytes image) const {
   if (takes_any_image_ || SniffImageFormat(image) != ImageFormat::kUnknown) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the image of the sample ", EscapeForTerminal(key),
-                   " is none of JPEG, PNG, WebP, GIF, BMP and TIFF; with --max-skip among the "
-                   "arguments the finish leaves such samples out"));
+                   " is none of JPEG, PNG, WebP, GIF, BMP and TIFF; with a --max-skip above 0 "
+                   "among the arguments the finish leaves such samples out"));
 }
 
 absl::Status TargetRule::CheckKeyBytes(std::string_view key, size_t most) const {

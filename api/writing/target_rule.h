@@ -5,8 +5,8 @@
 //
 // It asks the writer of WebDataset, the default, and has the limits of the other formats. What
 // --key, --fields and the like make of keys and fields is known at the finish alone, and so is
-// whether an image is whole: here it only begins as one, unless --max-skip lets the finish leave
-// out what is none.
+// whether an image is whole: here it only begins as one, unless a --max-skip above 0 lets the
+// finish leave out what is none.
 //
 // Lifetime: holds copies.
 // Thread-safety: any thread.

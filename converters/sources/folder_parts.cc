@@ -111,7 +111,9 @@ bool ReadFolder(PlanBytesReader& in, WalkedFolder& folder) {
   const std::string_view raw = in.Text();
   folder.entries.resize(raw.size() / sizeof(WalkedFile));
   in.Check(folder.entries.size() * sizeof(WalkedFile) == raw.size());
-  if (in.ok()) std::memcpy(static_cast<void*>(folder.entries.data()), raw.data(), raw.size());
+  // A folder without files has none, and memcpy takes no null pointer.
+  if (in.ok() && !raw.empty())
+    std::memcpy(static_cast<void*>(folder.entries.data()), raw.data(), raw.size());
   for (uint64_t left = in.Count(16); left > 0 && in.ok(); --left) {
     const auto name_at = static_cast<uint32_t>(in.Bounded(folder.names.size()));
     folder.details.emplace_back(name_at, std::string(in.Text()));

@@ -1,5 +1,7 @@
 // Single images of the C interface: the pixels of a loader, whatever the format; and bytes that are
 // none, or not all, of an image.
+#include <malloc.h>
+
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -12,6 +14,7 @@
 #include "formats/testing/datasets/toy_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "images/codecs/decode_testing.h"
 #include "images/probe/probe_testing.h"
 #include "tests/api/fixture.h"
 
@@ -90,8 +93,8 @@ TEST_F(ApiImagesTest, HavePixelsOfALoader) {
     for (const uint32_t channels : {1u, 3u}) {
       const std::vector<uint8_t> expected =
           LoaderPixels(dataset, i, info.width, info.height, channels);
-      std::vector<uint8_t> pixels(size_t{info.width} * info.height * channels, 77);
       for (const bool known : {false, true}) {
+        std::vector<uint8_t> pixels(size_t{info.width} * info.height * channels, 77);
         const shardpack_code code =
             Decode(images[i].bytes, known ? &info.stored : nullptr, channels, pixels);
         if (expected.empty()) {
@@ -219,6 +222,21 @@ TEST_F(ApiImagesTest, AreDecodedByAnyThread) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// Under sanitizers, whose allocator is another one, this sees nothing.
+TEST_F(ApiImagesTest, OfALargeOneAThreadKeepsNothing) {
+  const auto bytes_in_use = [] {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const TestPixels square = MakePattern(1024, 1024, 3);
+  const Image image = EncodeJpeg(square, {});
+  const shardpack_image_info info = InfoOf(image);
+  std::vector<uint8_t> pixels(square.bytes.size());
+  const size_t before = bytes_in_use();
+  ASSERT_EQ(Decode(image, &info.stored, 3, pixels), SHARDPACK_OK) << Why();
+  EXPECT_LT(bytes_in_use(), before + pixels.size() / 2);
 }
 
 }  // namespace

@@ -144,7 +144,6 @@ TEST_F(ApiLoaderTest, ResumesByCursorAndSeeks) {
   EXPECT_EQ(shardpack_loader_seek(whole.get(), 0, ids.size() + 1, Error()), SHARDPACK_INVALID);
   EXPECT_EQ(Why(), absl::StrCat("step ", ids.size() + 1, " is beyond the ", ids.size(),
                                 " steps of an epoch"));
-  EXPECT_THAT(Why(), HasSubstr("beyond"));
 }
 
 TEST_F(ApiLoaderTest, RefusesTheCursorOfAnotherOrder) {

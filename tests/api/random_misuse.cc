@@ -161,9 +161,6 @@ void RandomCaller::MisuseNothing() {
   switch (Below(5)) {
     case 0:
       return Refused(shardpack_loader_next(nullptr, 0, &batch, Noting("loader_next(no loader)")));
-    case 3:
-      return Refused(
-          shardpack_dataset_map_shards(nullptr, 1, Noting("dataset_map_shards(no dataset)")));
     case 1:
       return Refused(shardpack_dataset_read(nullptr, nullptr, 0, nullptr, 0, &batch,
                                             Noting("dataset_read(no dataset)")));
@@ -171,6 +168,9 @@ void RandomCaller::MisuseNothing() {
       return Refused(
           shardpack_dataset_open("/no/such/folder", &dataset, Noting("dataset_open(nowhere)")),
           {SHARDPACK_NOT_FOUND});
+    case 3:
+      return Refused(
+          shardpack_dataset_map_shards(nullptr, 1, Noting("dataset_map_shards(no dataset)")));
     default:
       shardpack_batch_release(nullptr);
       shardpack_loader_release(nullptr);

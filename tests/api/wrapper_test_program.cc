@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -345,11 +346,11 @@ std::string LastWords(Call call) {
 
 void TestResultsThatAreNot() {
   const sp::Result<int> refused = sp::Error(sp::Code::kInvalid, "not today");
-  const std::string value = "shardpack: the value was taken of a Result that is an error: ";
+  const std::string value = "shardpack: the value was taken from a Result that is an error: ";
   EXPECT(LastWords([&] { std::printf("%d", *refused); }) == value + "not today\n");
   const sp::Result<std::string> also = sp::Error(sp::Code::kInvalid, "nor then");
   EXPECT(LastWords([&] { std::printf("%zu", also->size()); }) == value + "nor then\n");
-  const std::string error = "shardpack: the error was taken of a Result that is none\n";
+  const std::string error = "shardpack: the error was taken from a Result that is none\n";
   EXPECT(LastWords([] { std::puts(sp::Result<int>(3).error().what()); }) == error);
   EXPECT(LastWords([] { std::puts(sp::Result<void>().error().what()); }) == error);
 }
@@ -373,6 +374,24 @@ void TestSingleImages(const sp::Dataset& data) {
   EXPECT(code(0, 3, 0) == sp::Code::kInvalid);
   EXPECT(code(file.size(), 3, 1) == sp::Code::kNoMemory);
   EXPECT(ErrorOf([] { return sp::ImageInfoOf(nullptr, 5); }).code() == sp::Code::kInvalid);
+}
+
+// Of which there is only the header; its pixels would take 189 MB.
+void TestAnImageWithoutMemory() {
+  const unsigned char png[] = {0x89, 'P', 'N', 'G', 13,  10, 26, 10,   0, 0, 0,
+                               13,   'I', 'H', 'D', 'R', 0,  0,  0x1F, 0, 0, 0,
+                               0x1F, 0,   8,   2,   0,   0,  0,  0,    0, 0, 0};
+  rlimit before = {};
+  EXPECT(::getrlimit(RLIMIT_AS, &before) == 0);
+  std::ifstream sizes("/proc/self/statm");
+  rlim_t pages = 0;
+  EXPECT(sizes >> pages);
+  const rlimit little = {pages * static_cast<rlim_t>(::getpagesize()) + (rlim_t{64} << 20),
+                         before.rlim_max};
+  EXPECT(::setrlimit(RLIMIT_AS, &little) == 0);
+  const sp::Code code = ErrorOf([&] { return sp::DecodeImage(png, sizeof png); }).code();
+  EXPECT(::setrlimit(RLIMIT_AS, &before) == 0);
+  EXPECT(code == sp::Code::kNoMemory);
 }
 
 // Of a dataset whose only field is the image.
@@ -494,6 +513,7 @@ int main(int argc, char** argv) {
   TestLoader(data);
   TestMasks(data);
   TestSingleImages(data);
+  TestAnImageWithoutMemory();
   TestResultsThatAreNot();
   TestDevice(data);
   TestJob(path);

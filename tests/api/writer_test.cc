@@ -127,6 +127,14 @@ TEST_F(WriterTest, ErrorsOfASampleHaveItsKey) {
   EXPECT_EQ(key_of("b\xFF", "dog", images_[0]), "b\xFF");  // another class
   EXPECT_EQ(key_of("c", "cat", "text"), "c");              // no image
   EXPECT_EQ(key_of(std::string("d\0", 2), "cat", images_[0]), std::string("d\0", 2));
+  const shardpack_field no_data = {nullptr, nullptr, 1};
+  try {
+    writer.add("e", "cat", {no_data});
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.key(), "e");
+    EXPECT_THAT(error.what(), HasSubstr("data of a field is NULL"));
+  }
 }
 
 TEST_F(WriterTest, WhatDoesNotBeginAsAnImageIsRefusedAtOnce) {
@@ -140,6 +148,13 @@ TEST_F(WriterTest, WhatDoesNotBeginAsAnImageIsRefusedAtOnce) {
     }
     // Only the finish looks into one that begins well.
     writer.add("a", {}, images_[0].substr(0, 20));
+  }
+  for (const std::vector<std::string>& strict : {std::vector<std::string>{"--max-skip=0"},
+                                                 {"--max-skip", "0.0%"},
+                                                 {"--max-skip=1%", "--max-skip=0%"},
+                                                 {"--strict", "--max-skip=5%"}}) {
+    Writer writer(At("strict"), {.arguments = strict});
+    EXPECT_EQ(CodeOf([&] { writer.add("a", {}, "text"); }), Code::kInvalid) << strict[0];
   }
   // Who lets the finish leave some out has it do so.
   Writer writer(At("some"), {.arguments = {"--max-skip=60%"}});

@@ -24,10 +24,8 @@ std::string ByteSize(uint64_t bytes) {
   // 999.5 would be printed as 1000.
   for (; value >= 999.5 && unit + 1 < std::size(kUnits); ++unit) value /= 1000;
   if (unit == 0) return StrCat(bytes, " B");
-  return absl::StrFormat(value < 9.995   ? "%.2f %s"
-                         : value < 99.95 ? "%.1f %s"
-                                         : "%.0f %s",
-                         value, kUnits[unit]);
+  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return absl::StrFormat("%.*f %s", decimals, value, kUnits[unit]);
 }
 
 std::string Shortened(std::string_view name, size_t longest) {
