@@ -54,10 +54,10 @@ absl::Status RefuseCopies(const Dataset& dataset, std::span<const std::string> p
   return absl::OkStatus();
 }
 
-// Checks that the shards still have the bytes that the manifests describe: only then do the names
-// of the labels apply. All shards have been read by now.
+// Checks that the shards still have the bytes that the manifests describe: else they are damaged,
+// or others, and the names of the labels do not apply. All shards have been read by now.
 absl::Status CheckBytes(const Dataset& dataset, const LabelsBeside& beside) {
-  if (beside.labels.classes.empty()) return absl::OkStatus();
+  if (beside.expected.empty()) return absl::OkStatus();
   Manifest described;
   described.format = dataset.format();
   described.classes = beside.labels.classes;
@@ -72,11 +72,9 @@ absl::Status CheckBytes(const Dataset& dataset, const LabelsBeside& beside) {
   }
   if (described.Identity() == dataset.identity()) return absl::OkStatus();
   return absl::DataLossError(
-      "the shards have other bytes than the manifests beside them say, so that nothing says what "
-      "their labels mean. pack "
-      "validate tells which of a dataset's shards they are; to name the classes of the shards as "
-      "they are, use pack index with "
-      "--classes FILE");
+      StrCat("the shards have other bytes than the manifests beside them say, so that nothing says "
+             "what their labels mean. ",
+             AdviceOnOtherBytes(beside.folder)));
 }
 
 // For a folder that is not a dataset: says what to type if it holds shards, else returns `why`.

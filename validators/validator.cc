@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/core/dataset_parts.h"
 #include "formats/core/manifest.h"
+#include "formats/core/manifests_beside.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
 #include "formats/io/resources.h"
@@ -176,8 +177,8 @@ void SayWhatWasLeftOut(const ValidateOptions& options, const CheckRun& run, bool
         options.visit_source ? "; which files of the source are not in the dataset" : ""));
   }
   if (options.level == ValidationLevel::kQuick && foreign) {
-    gap("everything but the first bytes of each shard: without an index only levels full and deep "
-        "read records");
+    gap("everything but the first bytes of each shard, and its size where a manifest lists it: "
+        "without an index only levels full and deep read records");
   } else if (options.level == ValidationLevel::kQuick) {
     gap("the bytes of the shards but for their beginning and the first and last record; files "
         "beside the shards");
@@ -195,7 +196,7 @@ std::vector<size_t> ChooseShards(size_t count, const ValidateOptions& options) {
   return chosen;
 }
 
-void ReportManifest(const absl::Status& status, FindingTally& findings) {
+void ReportManifest(const absl::Status& status, const std::string& name, FindingTally& findings) {
   FindingId id = FindingId::kManifestInvalid;
   if (absl::IsNotFound(status)) {
     id = FindingId::kManifestMissing;
@@ -208,7 +209,7 @@ void ReportManifest(const absl::Status& status, FindingTally& findings) {
   } else if (DefectOf(status) == ManifestDefect::kAccounting) {
     id = FindingId::kAccounting;
   }
-  Finding finding = MakeFinding(id, kManifestName);
+  Finding finding = MakeFinding(id, name);
   if (id != FindingId::kManifestMissing) finding.detail = std::string(status.message());
   findings.Report(std::move(finding));
 }
@@ -217,7 +218,7 @@ void ReportManifest(const absl::Status& status, FindingTally& findings) {
 bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest& manifest) {
   absl::StatusOr<Manifest> read = Manifest::Read(dataset);
   if (!read.ok()) {
-    ReportManifest(read.status(), report.findings);
+    ReportManifest(read.status(), std::string(kManifestName), report.findings);
     const absl::StatusOr<bool> leftover = Exists(dataset + "/.pack");
     if (!leftover.ok()) {
       Finding finding = MakeFinding(FindingId::kReadError, ".pack");
@@ -233,6 +234,7 @@ bool ReadManifest(const std::string& dataset, ValidationReport& report, Manifest
   manifest = *std::move(read);
   report.format = manifest.format;
   report.identity = manifest.Identity();
+  report.indexed_in_place = manifest.indexed_in_place();
   report.shards = manifest.shards.size();
   for (const ManifestShard& shard : manifest.shards) report.records += shard.records;
   for (const FileEntry& file : manifest.files) report.bytes += file.bytes;
@@ -269,6 +271,33 @@ void CheckNames(const Manifest& manifest, const Format* format, FindingTally& fi
     finding.actual = shard.name;
     findings.Report(std::move(finding));
   }
+}
+
+// The rows of these shards in the manifests beside them. Reports manifests that cannot be read.
+std::vector<ManifestsBeside::Found> FindRows(std::span<const std::string> paths,
+                                             ManifestsBeside& manifests, ValidationReport& report) {
+  std::vector<ManifestsBeside::Found> rows;
+  std::set<std::string> unreadable;
+  size_t unlisted = 0;
+  for (const std::string& path : paths) {
+    const ManifestsBeside::Found& found = rows.emplace_back(manifests.Find(path));
+    if (!found.status.ok() && unreadable.insert(found.folder).second) {
+      const std::string name = absl::StrCat(found.folder, "/", std::string(kManifestName));
+      ReportManifest(found.status, name, report.findings);
+      report.beside[name] = {found.folder, false};
+    }
+    if (found.shard == nullptr) {
+      ++unlisted;
+    } else {
+      report.beside[path] = {found.folder, found.manifest->indexed_in_place()};
+    }
+  }
+  if (unlisted > 0) {
+    report.not_checked.push_back(
+        absl::StrCat("sizes and hashes of ", unlisted, " of ", paths.size(),
+                     " files: no manifest that can be read lies beside them and lists them"));
+  }
+  return rows;
 }
 
 absl::Status CheckFolderItself(const std::string& dataset) {
@@ -380,6 +409,8 @@ absl::StatusOr<ValidationReport> ValidateShards(std::span<const std::string> sha
       return IoStatus("open", path, errno);
     }
   }
+  ManifestsBeside manifests;
+  const std::vector<ManifestsBeside::Found> rows = FindRows(shard_paths, manifests, report);
   std::vector<size_t> chosen = ChooseShards(shard_paths.size(), options);
   if (options.sample_percent < 100) {
     const auto wanted =
@@ -392,14 +423,21 @@ absl::StatusOr<ValidationReport> ValidateShards(std::span<const std::string> sha
   }
   ASSIGN_OR_RETURN(std::vector<ShardOutcome> outcomes,
                    ForEachShard(chosen, options.jobs, run, [&](size_t shard, ShardOutcome& out) {
-                     CheckForeignShard(shard_paths[shard], formats, run, out);
+                     CheckForeignShard(shard_paths[shard], rows[shard], formats, run, out);
                    }));
   AddOutcomes(outcomes, report);
   std::set<std::string> found_formats;
+  uint64_t unlabelled = 0;
   for (const ShardOutcome& outcome : outcomes) {
     report.bytes += outcome.bytes;
     report.records += outcome.records;
     found_formats.insert(outcome.format);
+    unlabelled += outcome.unlabelled;
+  }
+  if (unlabelled > 0) {
+    report.not_checked.push_back(absl::StrCat("the labels of ", unlabelled, " of ", report.records,
+                                              " records: they have none, or -1, which every "
+                                              "command takes for none"));
   }
   if (found_formats.size() == 1) report.format = *found_formats.begin();
   ReportRepeatedKeys(

@@ -61,7 +61,8 @@ absl::StatusOr<ValidationReport> ValidateDataset(const std::string& dataset,
                                                  ValidationProgress& progress,
                                                  const std::atomic<int>& stop);
 
-// Validates shards without manifest and index. InvalidArgument with --expect or --against, which
+// Validates shards by themselves, and their bytes against the manifests that lie beside them.
+// InvalidArgument with --expect or --against, which
 // require these.
 absl::StatusOr<ValidationReport> ValidateShards(std::span<const std::string> shard_paths,
                                                 std::span<const Format* const> formats,

@@ -350,6 +350,43 @@ TEST(ForeignShards, SoundOnesHaveNoFinding) {
   EXPECT_THAT(ToText(quick), HasSubstr("not checked: everything but the first bytes"));
 }
 
+TEST(ForeignShards, AManifestBesideThemTellsWhatTheirBytesMustBe) {
+  Scene scene;
+  const std::string path = scene.Path("train-1.toy");
+  std::string bytes = scene.Read("train-1.toy");
+  std::string image(scene.SamplesOf(1)[2].image);
+  // Within the pixels, where no rule of the container looks.
+  scene.Flip("train-1.toy", bytes.find(image) + image.size() - 1);
+  for (const ValidationLevel level : {ValidationLevel::kFull, ValidationLevel::kDeep}) {
+    const ValidationReport report =
+        ForeignReport({scene.Path("train-0.toy"), path}, {.level = level});
+    EXPECT_EQ(report.findings.count(FindingId::kFileHash), 1u) << LevelName(level);
+    EXPECT_THAT(ToText(report), HasSubstr(scene.folder));
+    EXPECT_THAT(ToText(report), HasSubstr(" repair "));
+  }
+  EXPECT_EQ(Names(ForeignReport({path}, {.level = ValidationLevel::kQuick})), "");
+  scene.Write("train-1.toy", bytes.substr(0, bytes.size() - 1));
+  EXPECT_THAT(Names(ForeignReport({path}, {.level = ValidationLevel::kQuick})),
+              HasSubstr("file-size "));
+  // Without a manifest that lists it, nothing says what it must be.
+  scene.Write("other.toy", bytes);
+  EXPECT_THAT(ToText(ForeignReport({scene.Path("other.toy")})),
+              HasSubstr("not checked: sizes and hashes of 1 of 1 files"));
+  EXPECT_THAT(ToText(ForeignReport({scene.Path("train-0.toy")})), Not(HasSubstr("hashes of")));
+  // A damaged manifest is no reason to pass.
+  scene.Flip("manifest.json", scene.Read("manifest.json").find("train-0"));
+  EXPECT_GT(ForeignReport({scene.Path("train-0.toy")}).errors(), 0u);
+}
+
+TEST(ForeignShards, RecordsWithoutALabelAreCounted) {
+  Scene scene;
+  std::vector<TestSample> samples = scene.SamplesOf(0);
+  samples[1].label = -1;
+  WriteTestShard(scene.Path("foreign.toy"), ToyFormat(), samples);
+  EXPECT_THAT(ToText(ForeignReport({scene.Path("foreign.toy")})),
+              HasSubstr("not checked: the labels of 1 of 6 records"));
+}
+
 TEST(ForeignShards, TheSameKeyInTwoShardsIsNamed) {
   Scene scene;
   std::vector<TestSample> samples = scene.SamplesOf(0);

@@ -221,7 +221,7 @@ ExitCode RunBench(const CommandLine& line, Terminal& terminal) {
       RunEpochs(*loader, line.bench().epochs, begin, &first);
   if (!epochs.ok()) return Fail(epochs.status(), terminal);
   const LoaderStats stats = loader->stats();
-  for (const BadSample& bad : loader->TakeBadSamples()) terminal.Warn(bad.why);
+  const std::vector<BadSample> damaged = loader->TakeBadSamples();
   loader->Stop();
   Ceilings ceilings;
   ceilings.copy = CopyCeiling(options.threads);
@@ -233,9 +233,9 @@ ExitCode RunBench(const CommandLine& line, Terminal& terminal) {
     if (!decode.ok()) return Fail(decode.status(), terminal);
     ceilings.decode = *decode;
   }
-  return PrintResult(line.json ? Json(dataset, line, *epochs, first, stats, ceilings)
-                               : Text(dataset, line, *epochs, first, stats, ceilings),
-                     terminal);
+  return PrintBench(line.json ? Json(dataset, line, *epochs, first, stats, ceilings)
+                              : Text(dataset, line, *epochs, first, stats, ceilings),
+                    damaged, terminal);
 }
 
 }  // namespace shardpack::cli

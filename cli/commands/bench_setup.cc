@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cli/flags/failure.h"
 #include "cli/terminal/units.h"
 #include "formats/io/status_macros.h"
 #include "jobs/open_input.h"
@@ -52,6 +53,13 @@ std::string DescribeLoader(const CommandLine& line, int threads) {
     absl::StrAppend(&text, ", decoded to ", flags.decode_size, " x ", flags.decode_size);
   }
   return text;
+}
+
+ExitCode PrintBench(std::string_view result, std::span<const BadSample> damaged,
+                    Terminal& terminal) {
+  for (const BadSample& bad : damaged) terminal.Warn(bad.why);
+  const ExitCode printed = PrintResult(result, terminal);
+  return damaged.empty() ? printed : Worse(printed, ExitCode::kDamage);
 }
 
 }  // namespace shardpack::cli

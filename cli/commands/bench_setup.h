@@ -7,10 +7,14 @@
 #ifndef SHARDPACK_CLI_COMMANDS_BENCH_SETUP_H_
 #define SHARDPACK_CLI_COMMANDS_BENCH_SETUP_H_
 
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "cli/flags/command_line.h"
+#include "cli/terminal/exit_code.h"
+#include "cli/terminal/terminal.h"
 #include "readers/dataset/dataset.h"
 #include "readers/loading/loader.h"
 #include "readers/order/order.h"
@@ -25,6 +29,9 @@ absl::StatusOr<BenchInput> OpenBenchInput(const CommandLine& line);
 LoaderOptions BenchLoader(const CommandLine& line);
 // "batches of 256, shuffled as a whole, verified, 2 threads".
 std::string DescribeLoader(const CommandLine& line, int threads);
+// Damaged samples are warnings, and the exit code kDamage.
+ExitCode PrintBench(std::string_view result, std::span<const BadSample> damaged,
+                    Terminal& terminal);
 
 }  // namespace shardpack::cli
 

@@ -10,7 +10,6 @@
 #include "cli/terminal/units.h"
 #include "formats/io/file.h"
 #include "formats/io/status_macros.h"
-#include "jobs/open_input.h"
 
 namespace shardpack::cli {
 namespace {
@@ -38,8 +37,9 @@ absl::StatusOr<uint64_t> Find(const Dataset& dataset, const CommandLine& line) {
 
 bool IsText(const std::string& bytes) { return EscapeForTerminal(bytes) == bytes; }
 
-absl::StatusOr<std::string> Read(const CommandLine& line) {
-  ASSIGN_OR_RETURN(Dataset dataset, OpenInput({&line.arguments[0], 1}));
+absl::StatusOr<std::string> Read(const CommandLine& line, Terminal& terminal) {
+  ASSIGN_OR_RETURN(Dataset dataset,
+                   OpenShown({&line.arguments[0], 1}, /*same_labels=*/false, terminal));
   ASSIGN_OR_RETURN(const uint64_t id, Find(dataset, line));
   ASSIGN_OR_RETURN(OwnedSample sample, dataset.Read(id));
   const std::string wanted =
@@ -59,7 +59,7 @@ absl::StatusOr<std::string> Read(const CommandLine& line) {
 }  // namespace
 
 ExitCode RunCat(const CommandLine& line, Terminal& terminal) {
-  const absl::StatusOr<std::string> bytes = Read(line);
+  const absl::StatusOr<std::string> bytes = Read(line, terminal);
   if (!bytes.ok()) return Fail(bytes.status(), terminal);
   if (!line.samples().force && ::isatty(STDOUT_FILENO) == 1 && !IsText(*bytes)) {
     return Fail(InvalidArgumentError(

@@ -162,8 +162,8 @@ absl::StatusOr<Run> Measure(const Setup& setup, std::string name, double rate) {
   return run;
 }
 
-// Images per second of the Loader without a device.
-absl::StatusOr<double> FillRate(const Setup& setup) {
+// Images per second of the Loader without a device, and the samples that it found damaged.
+absl::StatusOr<double> FillRate(const Setup& setup, std::vector<BadSample>& damaged) {
   absl::StatusOr<Loader> loader = OpenLoader(setup);
   if (!loader.ok()) return loader.status();
   Clock::time_point start = Clock::now();
@@ -179,11 +179,13 @@ absl::StatusOr<double> FillRate(const Setup& setup) {
       start = Clock::now();
     }
   }
+  damaged = loader->TakeBadSamples();
   return static_cast<double>(images) / SecondsSince(start);
 }
 
 struct Report {
   DeviceInfo device;
+  std::vector<BadSample> damaged;
   double copy = 0, fill = 0;
   std::optional<KernelCeiling> kernel, kernel_nhwc;
   absl::StatusOr<double> resident_step = absl::UnknownError("not measured");
@@ -203,7 +205,7 @@ absl::StatusOr<Report> MeasureAll(const CommandLine& line, Device& device) {
   const absl::StatusOr<double> copy = PinnedCopyCeiling(device);
   if (!copy.ok()) return copy.status();
   report.copy = *copy;
-  const absl::StatusOr<double> fill = FillRate(setup);
+  const absl::StatusOr<double> fill = FillRate(setup, report.damaged);
   if (!fill.ok()) return fill.status();
   report.fill = *fill;
   if (line.bench().decode_size > 0) {
@@ -351,7 +353,8 @@ ExitCode RunDeviceBench(const CommandLine& line, Terminal& terminal) {
   }
   const absl::StatusOr<Report> report = MeasureAll(line, *device);
   if (!report.ok()) return Fail(report.status(), terminal);
-  return PrintResult(line.json ? Json(line, *report) : Text(line, *report), terminal);
+  return PrintBench(line.json ? Json(line, *report) : Text(line, *report), report->damaged,
+                    terminal);
 }
 
 }  // namespace shardpack::cli

@@ -17,6 +17,7 @@
 #include "cli/terminal/stop_notice.h"
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
+#include "converters/indexing/index_folder.h"
 #include "converters/repairing/repair.h"
 #include "formats/formats.h"
 #include "formats/io/escape.h"
@@ -33,8 +34,13 @@ using absl::StrCat;
 
 constexpr uint64_t kShownFiles = 20;  // of each kind
 
-// If an index is in a separate folder, the shards contain everything that its manifest did.
+// If pack index made the dataset, the shards contain everything that its manifest did. Where shards
+// lie beside the indexes, a build may have made these: --overwrite is not offered.
 std::string IndexAgain(const std::string& out) {
+  if (!HoldsOnlyIndexes(out).value_or(false)) {
+    return StrCat("; if pack index made it, of shards where they lie, this makes it again:\n  ",
+                  TypedProgram(), " index ", ShellQuoted(out));
+  }
   return StrCat("; an index of shards that lie elsewhere is made again by\n  ", TypedProgram(),
                 " index SHARDS -o ", ShellQuoted(out), " --overwrite");
 }

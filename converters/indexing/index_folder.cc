@@ -55,30 +55,21 @@ absl::StatusOr<std::string> FirstOther(const OwnedFolder& folder) {
   return std::string();
 }
 
-// A manifest is not rebuilt if shards lie beside it: it may belong to a dataset that pack has
-// built.
-absl::StatusOr<bool> HoldsOnlyIndexes(const std::string& out) {
-  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
-  ASSIGN_OR_RETURN(const std::string other, FirstOther(folder));
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(out));
-  return other.empty() && HasIndex(names);
-}
-
-// Whether the existing index describes the same shard as the new one and has source paths, which
-// means that a build made it.
-bool HoldsSourcePaths(const std::string& there, const std::string& made, uint64_t shard_bytes) {
+// Whether the existing index, of a shard of the same size, has source paths that the new one lacks,
+// which means that a build made it.
+bool LosesSourcePaths(const std::string& there, const std::string& made, uint64_t shard_bytes) {
   const absl::StatusOr<ShardIndex> old = ShardIndex::Open(there, shard_bytes);
   const absl::StatusOr<ShardIndex> index = ShardIndex::Open(made, shard_bytes);
-  if (!old.ok() || !index.ok() || old->records() != index->records()) return false;
-  bool paths = false;
-  for (uint64_t r = 0; r < index->records(); ++r) {
-    if (old->record(r) != index->record(r)) return false;
-    paths = paths || !old->source_path(r).empty();
+  if (!old.ok() || !index.ok()) return false;
+  for (uint64_t r = 0; r < old->records(); ++r) {
+    const bool kept = r < index->records() && !index->source_path(r).empty();
+    if (!old->source_path(r).empty() && !kept) return true;
   }
-  return paths;
+  return false;
 }
 
-// --overwrite would replace it with an index made from the shards alone.
+// Not replaced, even with --overwrite: an index of the shards alone says less, and damage of the
+// shards would be taken for what they should be.
 absl::Status LostDataset(const std::string& out, const std::string& index) {
   return absl::DataLossError(absl::StrCat(
       EscapeForTerminal(index),
@@ -86,8 +77,9 @@ absl::Status LostDataset(const std::string& out, const std::string& index) {
       " is a dataset whose manifest.json is lost. To restore it from a copy of the dataset (the "
       "command that built it makes one in another folder):\n  ",
       TypedProgram(), " repair ", ShellQuoted(out),
-      " --from COPY\n--overwrite would make an index of the shards alone, and the paths of the "
-      "source and the names of the classes would be lost"));
+      " --from COPY\nIt is not replaced, also not with --overwrite: an index of the shards alone "
+      "would lose the paths of the source, the names of the classes, and what tells whether the "
+      "shards are damaged. To index them all the same, use -o OTHER, another folder"));
 }
 
 absl::Status NotAnIndex(const std::string& path) {
@@ -126,6 +118,13 @@ absl::Status CheckMayBeIndex(const OwnedFolder& folder, const FileEntry& listed)
 }
 
 }  // namespace
+
+absl::StatusOr<bool> HoldsOnlyIndexes(const std::string& out) {
+  ASSIGN_OR_RETURN(const OwnedFolder folder, OwnedFolder::Open(out));
+  ASSIGN_OR_RETURN(const std::string other, FirstOther(folder));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(out));
+  return other.empty() && HasIndex(names);
+}
 
 absl::StatusOr<IndexFolder> IndexFolder::Open(const std::string& out,
                                               const IndexFolderOptions& options) {
@@ -178,7 +177,8 @@ absl::Status IndexFolder::ReadManifest() {
   return absl::OkStatus();
 }
 
-// A damaged manifest with only indexes beside it is rebuilt from the shards.
+// A damaged manifest with only indexes beside it is rebuilt from the shards. With shards beside it,
+// it may belong to a dataset that pack has built.
 absl::Status IndexFolder::TakeDamage(const absl::Status& damage) {
   if (!absl::IsDataLoss(damage)) return DamagedManifest(out_, damage);
   ASSIGN_OR_RETURN(const bool only_indexes, HoldsOnlyIndexes(out_));
@@ -302,7 +302,7 @@ absl::Status IndexFolder::Sync() const {
 }
 
 // At the path of a new index, this may be replaced: the same index, one that a killed run has put
-// there, and with `overwrite` any index.
+// there, and with `overwrite` any index that no build made.
 absl::Status IndexFolder::CheckPlaceOf(const ManifestShard& shard, uint32_t number) const {
   const FileEntry& index = shard.index;
   const std::string path = folder_->PathOf(index.name);
@@ -310,10 +310,11 @@ absl::Status IndexFolder::CheckPlaceOf(const ManifestShard& shard, uint32_t numb
   if (look.kind == OwnedFolder::Kind::kNothing) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool is_index, IsIndex(*folder_, index.name));
   if (!is_index) return NotAnIndex(path);
-  if (options_.overwrite || marked_.contains(index.name)) return absl::OkStatus();
+  if (marked_.contains(index.name)) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::string damage, DamageOf(path, index, true, nullptr));
   if (damage.empty()) return absl::OkStatus();
-  if (HoldsSourcePaths(path, StagedPath(number), shard.bytes)) return LostDataset(out_, path);
+  if (LosesSourcePaths(path, StagedPath(number), shard.bytes)) return LostDataset(out_, path);
+  if (options_.overwrite) return absl::OkStatus();
   return OfferFlags(
       Conflict(path, "is there and not the index of this shard; --overwrite replaces it"),
       {{"--overwrite"}});

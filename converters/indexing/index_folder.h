@@ -45,6 +45,9 @@ struct IndexFolderOptions {
   bool fsync = true;
 };
 
+// Whether OUT holds an index, and nothing else but a manifest and `.pack`.
+absl::StatusOr<bool> HoldsOnlyIndexes(const std::string& out);
+
 class IndexFolder {
  public:
   // If OUT holds an indexed dataset and `overwrite` is off, the folder stays as it is: there is

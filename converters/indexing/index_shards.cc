@@ -48,6 +48,7 @@ struct ShardFacts {
   std::vector<std::string> left_out;
   std::vector<ShardWarning> warnings;
   uint64_t without_image = 0;                  // or with something that is not an image
+  uint64_t unlabelled = 0;                     // records without a label
   bool labelled = false, first_class = false;  // a record has a label; a record has label 0
   std::optional<uint64_t> negative_label;      // first record with a label below kNoLabel
   std::optional<int64_t> label_base;           // of a shard with labels
@@ -79,6 +80,7 @@ absl::Status AddRecords(const FoundShard& shard, const ShardIndex& index, size_t
       ++out.without_image;
     }
     const int64_t label = index.label(r);
+    out.unlabelled += label == kNoLabel ? 1 : 0;
     if (label < kNoLabel && !out.negative_label) out.negative_label = r;
     out.labelled = out.labelled || label >= 0;
     out.first_class = out.first_class || label == 0;
@@ -292,13 +294,16 @@ std::optional<std::string> Indexing::CountedFromOne() const {
 }
 
 std::vector<std::string> Indexing::Warnings() const {
-  uint64_t without_image = 0;
+  uint64_t without_image = 0, unlabelled = 0;
+  bool labelled = false;
   std::set<std::string> left_out;
   ShardWarnings of_shards;
   for (size_t n = 0; n < shards_.size(); ++n) {
     const ShardFacts& shard = shards_[n];
     const std::string path = EscapeForTerminal(found_.shards[n].path);
     without_image += shard.without_image;
+    unlabelled += shard.unlabelled;
+    labelled = labelled || shard.labelled;
     left_out.insert(shard.left_out.begin(), shard.left_out.end());
     of_shards.Add(shard.warnings);
     if (shard.negative_label) {
@@ -314,6 +319,10 @@ std::vector<std::string> Indexing::Warnings() const {
     warnings.push_back(absl::StrCat(without_image,
                                     without_image == 1 ? " sample has" : " samples have",
                                     " no image whose size can be told"));
+  }
+  if (labelled && unlabelled > 0) {
+    warnings.push_back(absl::StrCat(unlabelled, unlabelled == 1 ? " sample has" : " samples have",
+                                    " no label, or -1, which is taken for none"));
   }
   if (!left_out.empty()) {
     std::vector<std::string> names;
@@ -361,6 +370,26 @@ void CompareFurtherFiles(const Manifest& was, const Manifest& now,
   for (const auto& [name, file] : before) lines.push_back(absl::StrCat(file->name, " is gone"));
 }
 
+bool HasChanged(const ManifestShard& was, const ManifestShard& now) {
+  return was.bytes != now.bytes || was.xxh3_128 != now.xxh3_128;
+}
+
+// A shard, or another file of one.
+bool ShardsChanged(const Manifest& was, const Manifest& now) {
+  std::map<std::string_view, const ManifestShard*> before;
+  for (const ManifestShard& shard : was.shards) before[shard.name] = &shard;
+  for (const ManifestShard& shard : now.shards) {
+    const auto found = before.find(shard.name);
+    if (found != before.end() && HasChanged(*found->second, shard)) return true;
+  }
+  const std::map<std::string_view, const FileEntry*> files = FurtherFiles(was);
+  for (const auto& [name, file] : FurtherFiles(now)) {
+    const auto found = files.find(name);
+    if (found != files.end() && *found->second != *file) return true;
+  }
+  return false;
+}
+
 // Possible differences between two runs of `pack index` on the same shards.
 std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
   std::vector<std::string> lines;
@@ -380,7 +409,7 @@ std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
       continue;
     }
     const ManifestShard& old = *found->second;
-    if (old.bytes != shard.bytes || old.xxh3_128 != shard.xxh3_128) {
+    if (HasChanged(old, shard)) {
       lines.push_back(absl::StrCat(shard.name, " has changed: it had ", old.bytes,
                                    " bytes and the hash ", old.xxh3_128.ToHex(), ", it has ",
                                    shard.bytes, " and ", shard.xxh3_128.ToHex()));
@@ -406,7 +435,9 @@ std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
   return lines;
 }
 
-absl::Status RefuseDifferences(const std::string& out, std::vector<std::string> lines) {
+// `changed`: whether a shard has other bytes than the index was made of.
+absl::Status RefuseDifferences(const std::string& out, bool changed,
+                               std::vector<std::string> lines) {
   const size_t count = lines.size();
   if (count > kNamedTroubles) {
     lines.resize(kNamedTroubles);
@@ -414,7 +445,12 @@ absl::Status RefuseDifferences(const std::string& out, std::vector<std::string> 
   }
   return OfferFlags(absl::FailedPreconditionError(absl::StrCat(
                         EscapeForTerminal(out), " holds an index that does not fit:\n  ",
-                        absl::StrJoin(lines, "\n  "), "\n--overwrite creates it again")),
+                        absl::StrJoin(lines, "\n  "),
+                        changed ? "\nIf nobody changed the shards on purpose, they are damaged: "
+                                  "first compare them with a good copy, or with what they were "
+                                  "made from. --overwrite takes what is there now as right, and "
+                                  "creates the index again"
+                                : "\n--overwrite creates it again")),
                     {{"--overwrite"}});
 }
 
@@ -470,7 +506,10 @@ absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
   if (!checked.ok()) return absl::InternalError(checked.message());
   if (!folder.writable()) {
     std::vector<std::string> lines = Differences(*folder.manifest(), report.manifest);
-    if (!lines.empty()) return RefuseDifferences(report.out, std::move(lines));
+    if (!lines.empty()) {
+      return RefuseDifferences(report.out, ShardsChanged(*folder.manifest(), report.manifest),
+                               std::move(lines));
+    }
     report.manifest = *folder.manifest();
     report.unchanged = true;
   } else {

@@ -1,142 +1,78 @@
 #include "converters/sources/labels_beside.h"
 
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "converters/sources/damaged_manifest.h"
-#include "formats/core/dataset_parts.h"
 #include "formats/core/manifest.h"
+#include "formats/core/manifests_beside.h"
 #include "formats/io/file.h"
-#include "formats/io/list_folder.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 #include "readers/dataset/class_difference.h"
 
 namespace shardpack {
 namespace {
 
-using std::filesystem::path;
-
-// A manifest, and the paths of its shards.
-struct Beside {
-  Manifest manifest;
-  std::map<path, size_t> shards;  // absolute
-};
-
-path Resolved(const std::string& name) {
-  std::error_code error;
-  const path resolved = std::filesystem::canonical(name, error);
-  return error ? std::filesystem::absolute(name, error).lexically_normal() : resolved;
+// A manifest that cannot be read.
+absl::Status UnknownLabels(const ManifestsBeside::Found& found) {
+  if (!absl::IsDataLoss(found.status)) return DamagedManifest(found.folder, found.status);
+  return DamagedManifest(found.folder,
+                         absl::DataLossError(absl::StrCat(
+                             std::string(found.status.message()),
+                             ", so the meaning of the labels of the shards beside it is unknown")));
 }
 
-// nullopt if there is no manifest of ours.
-absl::StatusOr<std::optional<Beside>> ReadBeside(const path& folder) {
-  absl::StatusOr<Manifest> manifest = Manifest::Read(folder.string());
-  if (absl::IsNotFound(manifest.status())) return std::nullopt;
-  if (absl::IsDataLoss(manifest.status())) {
-    // Without an index made by pack beside it, it may belong to another program.
-    if (DefectOf(manifest.status()) == ManifestDefect::kOther) {
-      ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder.string()));
-      if (!HasIndex(names)) return std::nullopt;
-    }
-    const std::string why =
-        absl::StrCat(std::string(manifest.status().message()),
-                     ", so the meaning of the labels of the shards beside it is unknown");
-    return DamagedManifest(folder.string(), absl::DataLossError(why));
-  }
-  if (!manifest.ok()) return DamagedManifest(folder.string(), manifest.status());
-  Beside beside{*std::move(manifest), {}};
-  for (size_t i = 0; i < beside.manifest.shards.size(); ++i) {
-    const ManifestShard& shard = beside.manifest.shards[i];
-    for (const std::string& name : {shard.name, beside.manifest.DataFileOf(shard)})
-      beside.shards[Resolved(PathInDataset(folder.string(), name))] = i;
-  }
-  return beside;
-}
-
-// The manifests of all folders that hold shards, each read once.
-class Manifests {
- public:
-  struct Found {
-    const Beside* manifest = nullptr;  // nullptr: no manifest lists the shard
-    const ManifestShard* shard = nullptr;
-    path folder;
-  };
-
-  absl::StatusOr<Found> Find(const std::string& shard) {
-    const path file = Resolved(shard);
-    // A shard may be a folder, given by the file in it.
-    const path parent = file.parent_path();
-    for (const path& folder : {parent, parent.parent_path()}) {
-      auto known = read_.find(folder);
-      if (known == read_.end()) {
-        ASSIGN_OR_RETURN(std::optional<Beside> beside, ReadBeside(folder));
-        known = read_.emplace(folder, std::move(beside)).first;
-      }
-      if (!known->second) continue;
-      const auto row = known->second->shards.find(file);
-      if (row == known->second->shards.end()) continue;
-      return Found{&*known->second, &known->second->manifest.shards[row->second], folder};
-    }
-    return Found{};
-  }
-
- private:
-  std::map<path, std::optional<Beside>> read_;
-};
-
-absl::Status OtherBytes(const std::string& path, std::string_view what) {
-  return absl::DataLossError(
-      absl::StrCat(EscapeForTerminal(path), " ", std::string(what),
-                   ", so the meaning of its labels is unknown. pack validate tells about "
-                   "the dataset; to name the classes of the shard as it is, use pack index with "
-                   "--classes FILE"));
+absl::Status OtherBytes(const std::string& path, const std::string& folder, std::string_view what) {
+  return absl::DataLossError(absl::StrCat(EscapeForTerminal(path), " ", std::string(what),
+                                          ", so the meaning of its labels is unknown. ",
+                                          AdviceOnOtherBytes(folder)));
 }
 
 // A shard of another size is a different shard, whatever its name.
-absl::Status CheckSize(const std::string& path, const Manifests::Found& found) {
+absl::Status CheckSize(const std::string& path, const ManifestsBeside::Found& found) {
   std::error_code error;
-  const std::string data =
-      PathInDataset(found.folder.string(), found.manifest->manifest.DataFileOf(*found.shard));
+  const std::string data = PathInDataset(found.folder, found.manifest->DataFileOf(*found.shard));
   const uintmax_t bytes = std::filesystem::file_size(data, error);
   if (error) return IoStatus("look at", data, error.value());
   if (bytes == found.shard->bytes) return absl::OkStatus();
-  return OtherBytes(
-      path, absl::StrCat("has ", bytes, " bytes, but ", found.shard->bytes, " by the manifest in ",
-                         EscapeForTerminal(found.folder.string())));
+  return OtherBytes(path, found.folder,
+                    absl::StrCat("has ", bytes, " bytes, but ", found.shard->bytes,
+                                 " by the manifest in ", EscapeForTerminal(found.folder)));
 }
 
-std::string Difference(const Manifests::Found& a, const Manifests::Found& b) {
+std::string Difference(const ManifestsBeside::Found& a, const ManifestsBeside::Found& b) {
   return FirstClassDifference(
-      a.manifest->manifest.classes, absl::StrCat(" in ", EscapeForTerminal(a.folder.string())),
-      b.manifest->manifest.classes, absl::StrCat(" in ", EscapeForTerminal(b.folder.string())));
+      a.manifest->classes, absl::StrCat(" in ", EscapeForTerminal(a.folder)), b.manifest->classes,
+      absl::StrCat(" in ", EscapeForTerminal(b.folder)));
 }
 
 }  // namespace
 
 absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> paths) {
-  Manifests manifests;
-  std::optional<Manifests::Found> first;
+  ManifestsBeside manifests;
+  std::optional<ManifestsBeside::Found> first;
   const std::string* unknown = nullptr;
   LabelsBeside beside;
   ForeignLabels& labels = beside.labels;
   for (const std::string& shard : paths) {
-    ASSIGN_OR_RETURN(const Manifests::Found found, manifests.Find(shard));
+    const ManifestsBeside::Found found = manifests.Find(shard);
+    if (!found.status.ok()) return UnknownLabels(found);
     labels.splits.push_back(found.shard == nullptr ? "" : found.shard->split);
     beside.expected.emplace_back();
     if (found.manifest == nullptr) {
       unknown = &shard;
       continue;
     }
-    if (!found.manifest->manifest.classes.empty()) {
+    if (!found.manifest->classes.empty()) {
       RETURN_IF_ERROR(CheckSize(shard, found));
-      beside.expected.back() = found.shard->xxh3_128;
     }
+    beside.expected.back() = found.shard->xxh3_128;
     if (!first) first = found;
-    if (found.manifest->manifest.classes == first->manifest->manifest.classes) continue;
+    if (found.manifest->classes == first->manifest->classes) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "the shards are of datasets whose labels mean different things: ",
         Difference(*first, found),
@@ -145,22 +81,32 @@ absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> pat
         "folder, and pack that"));
   }
   if (!first) return LabelsBeside{};
-  labels.classes = first->manifest->manifest.classes;
+  labels.classes = first->manifest->classes;
+  beside.folder = first->folder;
   if (unknown != nullptr && !labels.classes.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "nothing beside ", EscapeForTerminal(*unknown), " says what its labels mean, where ",
-        EscapeForTerminal(first->folder.string()),
+        EscapeForTerminal(first->folder),
         "/manifest.json names the classes of other shards. Take one dataset at a time, or first "
         "name the classes of these with pack index and --classes FILE"));
   }
   return beside;
 }
 
+std::string AdviceOnOtherBytes(const std::string& folder) {
+  return absl::StrCat("To see which of the dataset's files are damaged:\n  ", TypedProgram(),
+                      " validate ", ShellQuoted(folder),
+                      "\nTo name the classes of the shards as they are (SHARDS), in a new folder "
+                      "(OTHER), from a file with the name of one class per line (FILE):\n  ",
+                      TypedProgram(), " index SHARDS -o OTHER --classes FILE");
+}
+
 absl::Status CheckShardBeside(const LabelsBeside& beside, size_t shard, const std::string& path,
                               const Digest& is) {
-  if (shard >= beside.expected.size() || !beside.expected[shard] || *beside.expected[shard] == is)
-    return absl::OkStatus();
-  return OtherBytes(path, "has other bytes than the manifest beside it says");
+  const bool known = !beside.labels.classes.empty() && shard < beside.expected.size() &&
+                     beside.expected[shard].has_value();
+  if (!known || *beside.expected[shard] == is) return absl::OkStatus();
+  return OtherBytes(path, beside.folder, "has other bytes than the manifest beside it says");
 }
 
 }  // namespace shardpack

@@ -27,13 +27,17 @@ namespace shardpack {
 
 struct LabelsBeside {
   ForeignLabels labels;  // empty if no manifest lists any of the shards
-  std::vector<std::optional<Digest>>
-      expected;  // one per shard: its expected bytes, if its labels have names
+  std::string folder;    // of the first manifest that lists one of the shards
+  // One per shard: its expected bytes, if a manifest lists it.
+  std::vector<std::optional<Digest>> expected;
 };
 absl::StatusOr<LabelsBeside> LabelsBesideShards(std::span<const std::string> paths);
 
-// Whether these are the bytes that the labels belong to, once the shard has been read; else
-// DataLoss.
+// What to type about shards that are not those of the manifest in `folder`.
+std::string AdviceOnOtherBytes(const std::string& folder);
+
+// Whether these are the bytes that the labels belong to, if these have names, once the shard has
+// been read; else DataLoss.
 absl::Status CheckShardBeside(const LabelsBeside& beside, size_t shard, const std::string& path,
                               const Digest& is);
 

@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+import shlex
 import shutil
 import tarfile
 
@@ -144,10 +146,78 @@ class LabelDoubtsTest(command.PackTest):
     said = self.pack("index", "out", expect=4).stderr
     self.assertIn("repair out --from COPY", said)
     self.assertNotIn("Type:", said)
-    self.assertIn("the paths of the source and the names of the classes would be lost", said)
+    self.assertIn("would lose the paths of the source, the names of the classes", said)
     self.assertEqual(lost, self.contents("out"))
+    # Nor with --overwrite, which the advice of repair must not lead to.
+    shards = sorted(f"out/{name}" for name in lost if name.endswith(".tar"))
+    for words in (["out"], [*shards, "-o", "out"]):
+      self.assertIn("repair out --from COPY", self.pack("index", *words, "--overwrite", expect=4).stderr)
+      self.assertEqual(lost, self.contents("out"))
+    self.assertNotIn("--overwrite", self.pack("repair", "out", expect=4).stderr)
     self.pack("repair", "out", "--from", "copy")
     self.assertEqual(whole, self.contents("out"))
+
+  def damaged(self, out="out", **options):
+    """A dataset with a flipped byte in an image, which no rule of the container sees."""
+    self.source(**options)
+    self.pack("src", "-o", out, "--shards", "2")
+    shard = sorted(self.folder.glob(f"{out}/*.tar"))[1]
+    bad = bytearray(shard.read_bytes())
+    bad[bad.index(b"\xff\xda") + 20] ^= 1  # in the coded pixels
+    shard.write_bytes(bad)
+    return f"{out}/{shard.name}"
+
+  def test_a_damaged_shard_that_is_named_is_found_by_the_manifest_beside_it(self):
+    bad = self.damaged()
+    good = bad.replace("000001", "000000")
+    for words in ([bad], [good, bad], [bad, "--level", "deep"]):
+      said = self.pack("validate", *words, expect=4).stdout
+      self.assertIn("error file-hash " + bad, said)
+      self.assertIn(str(self.folder / "out"), said)
+      typed = re.search(r"`\S*pack (repair \S+)`", said)
+      self.assertIn("repair", typed[1])
+    self.assertIn("0 errors", self.pack("validate", good).stdout)
+    for words in (["cat", bad, "--record", "1"], ["extract", bad, "-o", "files"]):
+      self.assertIn("other bytes than the manifests beside them say", self.pack(*words).stderr)
+    said = self.pack("convert", good, bad, "-o", "made", expect=4).stderr
+    # What it says is right when typed.
+    self.write("names.txt", b"cat\ndog\n")
+    validate = re.search(r"pack (validate .+)", said)[1]
+    self.assertIn("error file-hash", self.pack(*shlex.split(validate), expect=4).stdout)
+    index = re.search(r"pack (index SHARDS .+)", said)[1]
+    words = index.replace("SHARDS", f"{good} {bad}").replace("OTHER", "other").replace("FILE", "names.txt")
+    self.pack(*shlex.split(words))
+    self.pack("convert", "other", "-o", "made")
+    self.assertEqual(["cat", "dog"], self.manifest("made")["classes"])
+
+  def test_bench_of_a_damaged_dataset_is_no_success(self):
+    self.damaged()
+    done = self.pack("bench", "out", "--epochs", "1", "-b", "4", expect=4)
+    self.assertIn("differ from those that were packed", done.stderr)
+    self.assertIn("epoch", done.stdout)
+
+  def test_damage_is_said_where_labels_have_no_names(self):
+    self.tar("sh/a.tar", [b"3", b"5"])
+    self.pack("index", "sh")
+    self.tar("sh/a.tar", [b"3", b"6"])
+    self.assertIn("other bytes", self.pack("extract", "sh/a.tar", "-o", "files").stderr)
+    self.assertIn("other bytes", self.pack("convert", "sh/a.tar", "-o", "made", expect=4).stderr)
+
+  def test_samples_without_a_label_are_counted(self):
+    self.tar("sh/a.tar", [b"0", b"-1", b"-1", b"1"])
+    self.assertIn("the labels of 2 of 4 records", self.pack("validate", "sh/a.tar").stdout)
+    self.assertIn("2 samples have no label, or -1", self.pack("index", "sh").stderr)
+
+  def test_a_changed_shard_may_be_a_damaged_one(self):
+    self.tar("sh/a.tar", [b"3", b"5"])
+    self.pack("index", "sh")
+    self.tar("sh/a.tar", [b"3", b"6"])
+    said = self.pack("index", "sh", expect=5).stderr
+    self.assertIn("a.tar has changed", said)
+    self.assertIn("they are damaged: first compare them with a good copy", said)
+    said = self.pack("validate", "sh", expect=4).stdout
+    self.assertIn("with --from COPY takes a shard from a good copy", said)
+    self.assertNotIn("from the source", said)
 
   def test_shards_that_were_changed_after_they_were_indexed(self):
     self.tar("sh/a.tar", [b"3", b"5"])

@@ -62,7 +62,8 @@ struct ShardOutcome {
   // At level deep: images checked, images whose every pixel was decoded, and images with more than
   // one frame.
   uint64_t images_checked = 0, images_decoded = 0, animated = 0;
-  bool complete = false;  // checked everything that the level requires
+  uint64_t unlabelled = 0;  // of a shard without an index: records without a label
+  bool complete = false;    // checked everything that the level requires
   // By record; 0 = no key. Only these 8 bytes per record are kept.
   std::vector<uint64_t> key_hashes;
   std::vector<std::string> not_checked;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "formats/core/find_shard.h"
 #include "formats/io/file.h"
+#include "formats/io/hash.h"
 #include "formats/io/sequential_reader.h"
 #include "formats/io/status_macros.h"
 #include "images/probe/probe.h"
@@ -27,6 +28,7 @@ class RecordRules : public RecordSink {
   void OnRecord(const ScannedRecord& record) override {
     const uint64_t number = out_.key_hashes.size();
     out_.key_hashes.push_back(HashKey(record.key));
+    if (record.label == kNoLabel) ++out_.unlabelled;
     if (record.label < kNoLabel) {
       Finding finding = Make(FindingId::kLabelRange, record, number);
       finding.expected = "0 or more";
@@ -159,10 +161,22 @@ void CheckName(const std::string& path, const Format& format,
   }
 }
 
+// A difference from the manifest beside the shard.
+void ReportOtherBytes(FindingId id, const std::string& path, const ManifestsBeside::Found& beside,
+                      const std::string& expected, const std::string& actual,
+                      FindingSink& findings) {
+  Finding finding = MakeFinding(id, path);
+  finding.detail = absl::StrCat("by the manifest of the dataset in ", beside.folder);
+  finding.expected = expected;
+  finding.actual = actual;
+  findings.Report(std::move(finding));
+}
+
 }  // namespace
 
-void CheckForeignShard(const std::string& path, std::span<const Format* const> formats,
-                       const CheckRun& run, ShardOutcome& outcome) {
+void CheckForeignShard(const std::string& path, const ManifestsBeside::Found& beside,
+                       std::span<const Format* const> formats, const CheckRun& run,
+                       ShardOutcome& outcome) {
   const auto report = [&](FindingId id, const std::string& detail) {
     Finding finding = MakeFinding(id, path);
     finding.detail = detail;
@@ -175,6 +189,11 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
   if (shard->format == nullptr) return report(FindingId::kUnknownFormat, shard->why);
   outcome.format = std::string(shard->format->name);
   outcome.complete = true;
+  const ManifestShard* const row = beside.shard;
+  if (row != nullptr && row->bytes != shard->bytes) {
+    ReportOtherBytes(FindingId::kFileSize, path, beside, absl::StrCat(row->bytes),
+                     absl::StrCat(shard->bytes), outcome.findings);
+  }
   CheckName(path, *shard->format, formats, outcome.findings);
   if (shard->bytes == 0) return outcome.findings.Report(MakeFinding(FindingId::kShardEmpty, path));
   if (run.level == ValidationLevel::kQuick)
@@ -189,8 +208,14 @@ void CheckForeignShard(const std::string& path, std::span<const Format* const> f
                     outcome);
   absl::Status scanned = shard->format->scanner->Scan(in, {.shard_name = path, .strict = true},
                                                       rules, outcome.findings);
-  if (scanned.ok())
-    scanned = in.Skip(in.remaining());  // data after the container must be readable too
+  if (scanned.ok()) {
+    const absl::StatusOr<Digest> digest = in.Finish();  // data after the container is read, too
+    scanned = digest.status();
+    if (digest.ok() && row != nullptr && *digest != row->xxh3_128) {
+      ReportOtherBytes(FindingId::kFileHash, path, beside, row->xxh3_128.ToHex(), digest->ToHex(),
+                       outcome.findings);
+    }
+  }
   images.Flush();
   outcome.records = outcome.records_checked = outcome.key_hashes.size();
   if (!scanned.ok()) {

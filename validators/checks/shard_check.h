@@ -1,8 +1,8 @@
 // CheckShard: checks one shard of a dataset against its manifest row and its index.
-// CheckForeignShard: checks one without either.
+// CheckForeignShard: checks one by itself, and its bytes against a manifest that lies beside it.
 //
 //   CheckShard(shard, run, outcome);   // {.root, .manifest, .shard, .format, .folder}
-//   CheckForeignShard("imagenet-000.tar", formats, run, outcome);
+//   CheckForeignShard("imagenet-000.tar", beside, formats, run, outcome);
 //   if (!outcome.complete) ...         // stopped, or unreadable
 //
 // Full: one sequential pass feeds the file's hash, the format's own checks and the comparison with
@@ -24,6 +24,7 @@
 #include "absl/status/statusor.h"
 #include "formats/core/format.h"
 #include "formats/core/manifest.h"
+#include "formats/core/manifests_beside.h"
 #include "validators/checks/check_run.h"
 #include "validators/checks/folder_check.h"
 
@@ -40,8 +41,9 @@ struct ShardTask {
 void CheckShard(const ShardTask& task, const CheckRun& run, ShardOutcome& outcome);
 
 // `path` exists. The format is recognised by the first bytes and the name.
-void CheckForeignShard(const std::string& path, std::span<const Format* const> formats,
-                       const CheckRun& run, ShardOutcome& outcome);
+void CheckForeignShard(const std::string& path, const ManifestsBeside::Found& beside,
+                       std::span<const Format* const> formats, const CheckRun& run,
+                       ShardOutcome& outcome);
 
 // The keys of these records (ascending), for the few whose hashes occur more than once. Errors: of
 // reading.

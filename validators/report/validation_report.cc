@@ -16,16 +16,27 @@ namespace {
 // Members in the order that suits a reader.
 using Json = nlohmann::ordered_json;
 
+// There is no source to rebuild a shard from.
+constexpr std::string_view kRepairIndexed =
+    "run `pack repair OUT`, which rebuilds an index from its shard, and with --from COPY takes a "
+    "shard from a good copy";
+
 // The catalogue's hint adapted to this report: with the dataset's name, or for a shard that is
 // alone or lies elsewhere.
 std::string HintOf(const ValidationReport& report, const Finding& finding) {
   const FindingSpec& spec = SpecOf(finding.id);
-  const bool lone =
-      (!report.identity || report.elsewhere.contains(finding.shard)) && !spec.lone_hint.empty();
+  const auto beside = report.beside.find(finding.shard);
+  const bool named = beside != report.beside.end();
+  const bool of_dataset = named || (report.identity && !report.elsewhere.contains(finding.shard));
+  const bool indexed = named ? beside->second.indexed_in_place : report.indexed_in_place;
+  const bool repairable = !spec.lone_hint.empty();
   const std::string program = absl::StrCat("`", TypedProgram());
-  const std::string out = ShellQuoted(report.subject);
+  const std::string out = ShellQuoted(named ? beside->second.folder : report.subject);
   return absl::StrReplaceAll(
-      std::string(lone ? spec.lone_hint : spec.hint),
+      std::string(!repairable   ? spec.hint
+                  : !of_dataset ? spec.lone_hint
+                  : indexed     ? kRepairIndexed
+                                : spec.hint),
       {{"`pack repair OUT", absl::StrCat(program, " repair ", out)},
        {"`pack commit OUT", absl::StrCat(program, " commit ", out)},
        {"`pack index SHARDS -o OUT", absl::StrCat(program, " index SHARDS -o ", out)}});

@@ -39,6 +39,13 @@ struct ValidationReport {
   std::string format;               // empty if unknown, or if shards differ
   std::optional<Digest> identity;   // of a dataset with a valid manifest
   std::set<std::string> elsewhere;  // shards outside the dataset, with their paths: never repaired
+  bool indexed_in_place = false;    // a dataset that has no source
+  // Of shards named by their paths: the datasets whose manifests lie beside them and list them.
+  struct Beside {
+    std::string folder;
+    bool indexed_in_place = false;
+  };
+  std::map<std::string, Beside> beside;
   // The totals according to the manifest or the given files, and what was really read and compared.
   uint64_t shards = 0, shards_checked = 0;
   uint64_t records = 0, records_checked = 0;
