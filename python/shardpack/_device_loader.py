@@ -11,13 +11,13 @@ from . import _c, _resume
 from ._batch import BatchFacts, Look
 from ._batches import Batches
 from ._dataset import Dataset
-from ._decode import Decode
+from ._decode import Decode, normalised
 from ._device import Device
 from ._errors import OptionError, StateError, UnsupportedError
 from ._frameworks import converted, framework_of
 from ._library import Handle, call, library, made, text_made, waited
 from ._loader import Loader, cursor_at
-from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, dtype_name, flag, normalising, of_type, signed, whole
+from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, dtype_name, flag, of_type, signed, whole
 from ._order import Order
 from ._targets import Form, target_of
 from ._tensor import drop_untaken, labels_of, pixels_of
@@ -248,7 +248,7 @@ class DeviceLoader(BatchesOnDevice):
   """
 
   def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[Dtype] = None, layout: Optional[str] = None,
-               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), width: int = 0, height: int = 0,
+               mean: Optional[Sequence[float]] = None, std: Optional[Sequence[float]] = None, width: int = 0, height: int = 0,
                filter: Optional[str] = None, prefetch_batches: int = 2, channels_last: bool = False, decode_by: str = "device",
                share_decoding: bool = False, decode_regions: bool = False, to: Optional[str] = None) -> None:
     device = of_type(loader, Loader, "loader")._device
@@ -268,7 +268,7 @@ class DeviceLoader(BatchesOnDevice):
     preprocess = dtype is not None or decode is not None
     if to is not None:
       framework_of(to)
-    means, stds = normalising(dtype, mean, std)
+    means, stds = normalised(dtype, mean, std)
     self._options = _c.device_options(
         size=ctypes.sizeof(_c.device_options),
         prefetch_batches=whole(prefetch_batches, "prefetch_batches", 32, least=1),
@@ -383,7 +383,7 @@ class ResidentLoader(BatchesOnDevice):
 
   def __init__(self, dataset: Dataset, order: Order, device: Device, width: int, height: int, *,
                decode: Optional[Decode] = None, rank: int = 0, world_size: int = 1, dtype: Dtype = "float16", layout: str = "nchw",
-               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), epochs: int = 0,
+               mean: Optional[Sequence[float]] = None, std: Optional[Sequence[float]] = None, epochs: int = 0,
                augment_seed: int = 0, cursor: Union[str, bytes, None] = None, threads: int = 0,
                to: Optional[str] = None) -> None:
     of_type(dataset, Dataset, "dataset")
@@ -394,7 +394,7 @@ class ResidentLoader(BatchesOnDevice):
     if to is not None:
       framework_of(to)
     dtype = dtype_name(dtype)
-    means, stds = normalising(dtype, mean, std)
+    means, stds = normalised(dtype, mean, std)
     self._options = _c.resident_options(
         size=ctypes.sizeof(_c.resident_options),
         width=whole(width, "width", 32),
