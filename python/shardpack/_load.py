@@ -198,6 +198,9 @@ def _global_batch(batch: Optional[int], global_batch: Optional[int], share: Shar
   if (batch is None) == (global_batch is None):
     raise OptionError("load() needs batch=, the samples of this process's batch, or global_batch=, those of all processes"
                       if batch is None else "batch and global_batch say the same: give one of them")
+  for name, value in (("batch", batch), ("global_batch", global_batch)):
+    if isinstance(value, bool):
+      raise OptionError(f"{name} must be a number of samples, not {value}")
   if batch is not None:
     return int(whole(batch, "batch", 32, least=1)) * share.world_size
   all_of_them = int(whole(global_batch, "global_batch", 32, least=1))

@@ -151,6 +151,11 @@ class ArgumentsTest(unittest.TestCase):
     with self.assertRaises(FileNotFoundError):
       load(split="test")
 
+  def test_a_batch_is_not_true(self):
+    for name in ("batch", "global_batch"):
+      with self.assertRaisesRegex(shardpack.OptionError, f"{name} must be a number of samples, not True"):
+        shardpack.load(SHARDS, split="train", **{name: True})
+
   def test_what_needs_a_size_is_refused_without_one(self):
     given = {"crop": "resize", "scale": numpy.array([0.5, 1.0]), "ratio": (1.0, 1.0), "shortest_side": 9, "flip": 0.5,
              "filter": "box", "channels": 1, "dtype": "float32", "layout": "nchw", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5),
