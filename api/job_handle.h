@@ -23,7 +23,12 @@ struct shardpack_job : shardpack::api::Handle<std::unique_ptr<shardpack::PackJob
 
 namespace shardpack::api {
 
-// `typed`: a command of `pack`. `folder`: its working folder; "": that of this process.
+// `program`: what FindPack has found. `typed`: a command of it. `folder`: its working folder; "":
+// that of this process.
+absl::StatusOr<shardpack_job*> StartJob(const std::string& program, std::vector<std::string> typed,
+                                        const std::string& folder,
+                                        std::function<void(int exit_code)> at_end);
+// Finds the program.
 absl::StatusOr<shardpack_job*> StartJob(std::vector<std::string> typed, const std::string& folder,
                                         std::function<void(int exit_code)> at_end);
 

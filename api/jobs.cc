@@ -51,8 +51,15 @@ absl::Status FillProgress(const JobProgress& news, shardpack_job_progress* progr
 
 absl::StatusOr<shardpack_job*> StartJob(std::vector<std::string> typed, const std::string& folder,
                                         std::function<void(int)> at_end) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> words, JobWords(std::move(typed)));
+  RETURN_IF_ERROR(JobWords(typed).status());
   ASSIGN_OR_RETURN(const std::string program, FindPack(shardpack_version()));
+  return StartJob(program, std::move(typed), folder, std::move(at_end));
+}
+
+absl::StatusOr<shardpack_job*> StartJob(const std::string& program, std::vector<std::string> typed,
+                                        const std::string& folder,
+                                        std::function<void(int)> at_end) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> words, JobWords(std::move(typed)));
   ASSIGN_OR_RETURN(std::unique_ptr<PackJob> job,
                    PackJob::Start(program, words, folder, std::move(at_end)));
   return new shardpack_job(std::move(job));

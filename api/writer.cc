@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,6 +20,7 @@
 #include "api/errors.h"
 #include "api/handles.h"
 #include "api/job_handle.h"
+#include "api/jobs/pack_program.h"
 #include "api/options.h"
 #include "api/shardpack.h"
 #include "api/structs.h"
@@ -31,6 +33,7 @@
 #include "formats/io/escape.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/signals_blocked.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack::api {
@@ -296,6 +299,12 @@ bool IsMadeOf(const std::string& dataset, const std::string& source) {
   return found != manifest->options.end() && found->second == source;
 }
 
+// On another thread: it starts a program, and waits for it.
+std::future<absl::StatusOr<std::string>> FindPackAside() {
+  const SignalsBlocked blocked;
+  return std::async(std::launch::async, [] { return FindPack(shardpack_version()); });
+}
+
 absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   ASSIGN_OR_RETURN(OpenWriter* const open, UseWriter(handle));
   if (!open->job.expired()) {
@@ -306,6 +315,7 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   RETURN_IF_ERROR(CheckPublished(*open));
   ASSIGN_OR_RETURN(std::vector<uint32_t> workers, Workers(open->parts));
   ASSIGN_OR_RETURN(std::vector<HeldLock> others, LockOthers(*open, workers));
+  std::future<absl::StatusOr<std::string>> found = FindPackAside();
   ASSIGN_OR_RETURN(std::vector<Part> parts,
                    MakeDataset(open->parts, shardpack_version(), open->classes));
   ASSIGN_OR_RETURN(const Manifest manifest, Manifest::Read(open->parts));
@@ -313,10 +323,11 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());
   typed.push_back(absl::StrCat("--out=", open->out));
   typed.insert(typed.end(), {"--", open->parts});
+  ASSIGN_OR_RETURN(const std::string program, found.get());
   const auto locks = std::make_shared<std::vector<HeldLock>>(std::move(others));
   ASSIGN_OR_RETURN(
       shardpack_job* const job,
-      StartJob(std::move(typed), "",
+      StartJob(program, std::move(typed), "",
                [folder = open->parts, out = open->out, made_of = IdentityText(manifest.Identity()),
                 own = open->writer, parts = std::move(parts), workers = std::move(workers),
                 locks](int exit_code) {

@@ -186,7 +186,7 @@ absl::Status PartWriter::Flush() {
 absl::Status PartWriter::End() {
   RETURN_IF_ERROR(shard_->Finish());
   shard_.reset();
-  RETURN_IF_ERROR(file_->SyncData());
+  RETURN_IF_ERROR(file_->StartSync());  // the disk writes while this thread reads again
   shardpack::Part part{.name = NameOf(worker_, next_part_),
                        .records = rows_.size(),
                        .bytes = file_->size(),
@@ -202,6 +202,7 @@ absl::Status PartWriter::End() {
     return absl::DataLossError(
         StrCat(EscapeForTerminal(file_->path()), " does not read back as it was written"));
   }
+  RETURN_IF_ERROR(file_->SyncData());
   const std::string path = StrCat(folder_, "/", part.name);
   RETURN_IF_ERROR(file_->Publish(StrCat(path, ".tfrecord")));
   file_.reset();

@@ -151,11 +151,10 @@ absl::StatusOr<std::unique_ptr<StagedFile>> Stage(const std::string& path, std::
   RETURN_IF_ERROR(RemoveFile(staged));
   ASSIGN_OR_RETURN(std::unique_ptr<StagedFile> file, StagedFile::Create(staged));
   RETURN_IF_ERROR(file->Append(AsBytes(bytes)));
-  RETURN_IF_ERROR(file->SyncData());
   return file;
 }
 
-// Whoever reads the old one reads all of it.
+// Whoever reads the old one reads all of it. Not on disk by then: every finish makes these anew.
 absl::StatusOr<FileEntry> Replace(const std::string& folder, const std::string& name,
                                   std::string_view bytes) {
   ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> file, Stage(In(folder, name), bytes));
@@ -245,6 +244,7 @@ absl::StatusOr<std::optional<HeldLock>> LockWorker(const std::string& folder, ui
 
 absl::Status WriteNewFile(const std::string& path, std::string_view bytes) {
   ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> file, Stage(path, bytes));
+  RETURN_IF_ERROR(file->SyncData());
   return file->Publish(path);
 }
 
@@ -378,7 +378,11 @@ absl::StatusOr<std::vector<Part>> MakeDataset(const std::string& folder, const s
   manifest.files.push_back(std::move(entry));
   std::ranges::sort(manifest.files, {}, &FileEntry::name);
   RETURN_IF_ERROR(manifest.Check());
-  RETURN_IF_ERROR(Replace(folder, std::string(kManifestName), manifest.ToJson()).status());
+  // It becomes `published`, which must be whole.
+  const std::string path = In(folder, kManifestName);
+  ASSIGN_OR_RETURN(const std::unique_ptr<StagedFile> file, Stage(path, manifest.ToJson()));
+  RETURN_IF_ERROR(file->SyncData());
+  RETURN_IF_ERROR(file->Replace(path));
   RETURN_IF_ERROR(SyncDirectory(folder));
   return parts;
 }

@@ -223,7 +223,8 @@ absl::StatusOr<std::string> ShardBuilder::Verify(uint64_t bytes) {
 absl::StatusOr<ShardResult> ShardBuilder::Finish() {
   if (spool_ != nullptr) RETURN_IF_ERROR(Unspool());
   RETURN_IF_ERROR(writer_->Finish());
-  RETURN_IF_ERROR(staged_->Flush());
+  // The disk writes while this thread verifies.
+  RETURN_IF_ERROR(out_.options().fsync ? staged_->StartSync() : staged_->Flush());
   const uint64_t bytes = staged_->size();
   result_.records = expected_.size();
   for (size_t f = 0; f < format_counts_.size(); ++f) {

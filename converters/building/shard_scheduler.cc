@@ -63,9 +63,11 @@ ShardScheduler::ShardScheduler(const Plan& plan, const SampleSource& source, Out
       transform_(transform),
       pool_(pool),
       progress_(progress),
-      // One more than the workers we want: TBB counts the thread that waits here.
-      threads_(tbb::global_control::max_allowed_parallelism, static_cast<size_t>(options.jobs) + 1),
+      // The workers of both arenas, and one more: TBB counts the thread that waits here.
+      threads_(tbb::global_control::max_allowed_parallelism,
+               2 * static_cast<size_t>(options.jobs) + 1),
       arena_(options.jobs, /*reserved_for_masters=*/0),
+      finishing_arena_(options.jobs, /*reserved_for_masters=*/0),
       memory_(options.memory_bytes, progress.memory_bytes),
       choice_(plan, out),
       look_period_(kLeastLookPeriod),
@@ -444,8 +446,9 @@ void ShardScheduler::Deliver(Work work) {
     }
     complete = Retire(shard, std::move(next));
   }
-  // Not on this thread, which may be a reader: a shard that must be durable waits for the disk.
-  arena_.enqueue(MakeTask(&ShardScheduler::FinishOne));
+  // Not on this thread, nor where chunks are computed: a shard that must be durable waits for the
+  // disk.
+  finishing_arena_.enqueue(MakeTask(&ShardScheduler::FinishOne));
 }
 
 void ShardScheduler::FinishOne() {

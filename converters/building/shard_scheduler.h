@@ -8,7 +8,8 @@
 // One thread (the caller of Run) issues chunks of positions, round robin over as many open shards
 // as there are computing threads. A chunk is read in the pool, probed in TBB, and appended by the
 // thread that completes its shard's next chunk: no thread waits for another one. While no read
-// waits for the disk, the thread that has read a chunk also does the rest.
+// waits for the disk, the thread that has read a chunk also does the rest. Complete shards are
+// verified, made durable and published by threads of their own, which wait for the disk.
 //
 // Where pixels are changed, an image counts as memory before it is decoded, and its result until
 // the shard has it. A chunk that has grown large is appended in pieces. A chunk whose next image
@@ -141,6 +142,7 @@ class ShardScheduler {
   BuildProgress& progress_;
   tbb::global_control threads_;
   tbb::task_arena arena_;
+  tbb::task_arena finishing_arena_;  // for threads that wait for the disk
   const std::shared_ptr<TaskGate> gate_ = std::make_shared<TaskGate>();
   MemoryBudget memory_;
 

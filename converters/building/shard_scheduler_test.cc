@@ -257,6 +257,7 @@ struct Writers {
   std::mutex mutex;
   std::condition_variable changed;
   size_t created = 0, finished = 0, most_open = 0;
+  uint64_t appended = 0;  // samples of all shards
   // Called with the number of the shard's first sample, without the lock.
   std::function<absl::Status(uint64_t first)> on_finish;
 
@@ -278,7 +279,11 @@ class CountedWriter : public ShardWriter {
   }
   absl::Status Append(const SampleView& sample) override {
     first_ = std::min(first_, sample.number);
-    return writer_->Append(sample);
+    const absl::Status status = writer_->Append(sample);
+    const std::lock_guard lock(writers->mutex);
+    ++writers->appended;
+    writers->changed.notify_all();
+    return status;
   }
   absl::Status Finish() override {
     const absl::Status status = writers->on_finish(first_);
@@ -328,6 +333,44 @@ TEST_F(SchedulerTest, FewShardsWaitToBeFinished) {
   ASSERT_TRUE(built.ok()) << built.status();
   const int chunks_in_flight = pool_.threads() + 2 * jobs;
   EXPECT_LE(writers->most_open, static_cast<size_t>(jobs + chunks_in_flight + jobs));
+}
+
+// As many shards as there are computing threads are being finished, which waits for the disk.
+TEST_F(SchedulerTest, ShardsAreFilledWhileOthersAreFinished) {
+  PlanOptions in_order = SmallShards();  // a row is its position
+  in_order.shuffle = false;
+  const Plan plan = MakePlan(in_order, CountingFormat());
+  const auto jobs = static_cast<size_t>(pool_.threads()) + 1;  // so that the readers do not append
+  std::set<uint64_t> first_shards;
+  size_t finishing = 0;
+  bool stalled = false;
+  const auto wait_until = [&](const std::function<bool()>& condition) {
+    const bool reached = writers->WaitUntil([&] { return stalled || condition(); },
+                                            std::chrono::milliseconds(10'000));
+    const std::lock_guard lock(writers->mutex);
+    stalled = stalled || !reached;
+    writers->changed.notify_all();
+  };
+  source_.set_on_load([&](uint64_t row) {
+    wait_until([&] {
+      const uint64_t shard = row / in_order.samples_per_shard;
+      if (first_shards.size() < jobs) first_shards.insert(shard);
+      return writers->created > jobs && (first_shards.contains(shard) || finishing >= jobs);
+    });
+  });
+  writers->on_finish = [&](uint64_t) {
+    {
+      const std::lock_guard lock(writers->mutex);
+      ++finishing;
+      writers->changed.notify_all();
+    }
+    wait_until([&] { return writers->appended > jobs * in_order.samples_per_shard; });
+    return absl::OkStatus();
+  };
+  const auto built = Run(plan, "out", static_cast<int>(jobs));
+  source_.set_on_load(nullptr);
+  ASSERT_TRUE(built.ok()) << built.status();
+  EXPECT_FALSE(stalled);
 }
 
 // A shard that is finished before its last chunk counts as appended hangs the run now and

@@ -1,6 +1,7 @@
 #include "formats/io/staged_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,6 +76,13 @@ absl::Status StagedFile::Flush() {
   absl::Status written = Remember(file_.Write(std::span(&all, 1)));
   buffer_.clear();
   return written;
+}
+
+absl::Status StagedFile::StartSync() {
+  RETURN_IF_ERROR(Flush());
+  // Without effect where a file system has no such call. A failed write is reported by fdatasync.
+  (void)::sync_file_range(file_.descriptor(), 0, 0, SYNC_FILE_RANGE_WRITE);
+  return absl::OkStatus();
 }
 
 absl::Status StagedFile::SyncData() {

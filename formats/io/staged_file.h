@@ -50,7 +50,10 @@ class StagedFile {
   // For reading back data that Flush has handed to the kernel.
   const File& file() const { return file_; }
 
-  absl::Status Flush();     // hands the buffer to the kernel
+  absl::Status Flush();  // hands the buffer to the kernel
+  // Flush, and the kernel begins to write to the disk, which the caller does not wait for: a
+  // SyncData that follows other work has little left to wait for.
+  absl::Status StartSync();
   absl::Status SyncData();  // Flush, then fdatasync
   // Flushes, closes, and gives the file its second name, which must not exist yet; that it is this
   // very file already is not an error. The first name stays until the destructor. Every later call

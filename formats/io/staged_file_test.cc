@@ -50,6 +50,17 @@ TEST_F(StagedFileTest, ALinkReplacesNothingAndMayBeRepeated) {
   EXPECT_EQ(Read("final"), "mine");
 }
 
+TEST_F(StagedFileTest, AStartedSyncIsNoSync) {
+  auto staged = Create();
+  FaultInjection faults;
+  faults.FailSyncs(EIO);
+  ASSERT_TRUE(staged->Append(AsBytes("mine")).ok());
+  EXPECT_TRUE(staged->StartSync().ok());
+  EXPECT_EQ(*staged->file().Size(), 4u);  // as after Flush
+  EXPECT_TRUE(absl::IsUnavailable(staged->SyncData()));
+  EXPECT_TRUE(absl::IsUnavailable(staged->StartSync()));
+}
+
 TEST_F(StagedFileTest, AppendsOfAnySizeArriveInOrder) {
   for (const uint64_t limit : {uint64_t{1} << 40, uint64_t{4000}}) {
     auto staged = Create();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -52,10 +53,13 @@ absl::StatusOr<LabelPipeline> LabelPipeline::Create(const PixelPipelineOptions& 
   }
   // 0 is the background, with which a result may well be filled.
   if (options.ignore > 0 && options.ignore < options.classes) {
+    // With as many classes as there are labels, no other label is left.
+    const std::string other =
+        options.classes <= most ? absl::StrCat(options.classes, " or more, or ") : "";
     return absl::InvalidArgumentError(
         absl::StrCat("labels: of ", options.classes, " classes one has the label ", options.ignore,
-                     ", which is what to ignore; let ignore be ", options.classes,
-                     " or more, or 0 for the background"));
+                     ", which is what to ignore; let ignore be ", other, "0 for the background",
+                     other.empty() && !options.wide ? ", or take wide labels" : ""));
   }
   LabelPipeline pipeline(pixels, options);
   const auto& table = pipeline.table_;

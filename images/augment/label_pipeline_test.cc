@@ -23,6 +23,7 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 struct Map {
@@ -249,7 +250,12 @@ TEST(LabelPipeline, OptionsThatCannotBe) {
   EXPECT_THAT(why({.classes = 4, .colors = {{1, 2, 3, 4}}}), HasSubstr("the label 4"));
   EXPECT_THAT(why({.colors = {{1, 2, 3, 400}}}), HasSubstr("the label 400"));
   EXPECT_THAT(why({.wide = true, .classes = 256}),
-              HasSubstr("of 256 classes one has the label 255, which is what to ignore"));
+              HasSubstr("of 256 classes one has the label 255, which is what to ignore; let ignore "
+                        "be 256 or more, or 0 for the background"));
+  EXPECT_THAT(why({.classes = 256}),
+              HasSubstr("let ignore be 0 for the background, or take wide labels"));
+  EXPECT_THAT(why({.wide = true, .ignore = 65'535, .classes = 65'536}),
+              EndsWith("let ignore be 0 for the background"));
   EXPECT_THAT(why({.ignore = 20, .classes = 21}), HasSubstr("has the label 20"));
   EXPECT_TRUE(LabelPipeline::Create({}, {.wide = true, .ignore = 65'535, .classes = 65'535}).ok());
   EXPECT_TRUE(LabelPipeline::Create({}, {.classes = 255}).ok());

@@ -12,7 +12,7 @@ from . import _c
 from ._errors import OptionError
 from ._library import call, library, text_made
 from ._memory import import_numpy
-from ._options import c_path, c_text, choice, rebuilt, whole, within
+from ._options import c_path, c_text, choice, flag, real, rebuilt, whole, within
 from ._own import address_of, word
 
 Range = Union[float, Sequence[float]]
@@ -189,8 +189,8 @@ class Augment:
     >>> shardpack.Augment().aug_mix(mixture_width=2).draw(seed=1, epoch=0, id=7, width=64, height=64).count('chain(')
     2
     """
-    return self._with("aug_mix", p, severity=severity, width=mixture_width, depth=chain_depth, alpha=alpha, all_ops=int(all_ops),
-                      bilinear=int(bilinear), fill=fill)
+    return self._with("aug_mix", p, severity=severity, width=mixture_width, depth=chain_depth, alpha=alpha, all_ops=int(flag(all_ops, "all_ops")),
+                      bilinear=int(flag(bilinear, "bilinear")), fill=fill)
 
   def erase(self, p: float = 0.5, *, scale: Range = (0.02, 0.33), ratio: Range = (0.3, 3.3), value: Union[int, str] = 0) -> Augment:
     """torchvision's RandomErasing: a rectangle of one value, or 'random' for noise. scale: its share of the area.
@@ -206,7 +206,7 @@ class Augment:
     >>> print(shardpack.Augment().perspective(0.3))
     augment/1 perspective(distortion=0.3)
     """
-    return self.then(f"perspective(distortion={_range(distortion)}, p={_number(p)}, bilinear={int(bilinear)}, fill={_number(fill)})")
+    return self.then(f"perspective(distortion={_range(distortion)}, p={_number(p)}, bilinear={int(flag(bilinear, 'bilinear'))}, fill={_number(fill)})")
 
   def elastic(self, alpha: Range = 50.0, sigma: Range = 5.0, *, p: float = 1.0, bilinear: bool = True, fill: int = 0) -> Augment:
     """torchvision's ElasticTransform of square images: each pixel moves by blurred noise of up to alpha / 2 pixels.
@@ -214,7 +214,7 @@ class Augment:
     >>> print(shardpack.Augment().elastic(alpha=(20, 40), p=0.5))
     augment/1 elastic(alpha=20..40, p=0.5)
     """
-    return self._with("elastic", p, alpha=alpha, sigma=sigma, bilinear=int(bilinear), fill=fill)
+    return self._with("elastic", p, alpha=alpha, sigma=sigma, bilinear=int(flag(bilinear, "bilinear")), fill=fill)
 
   def gaussian_blur(self, kernel_size: int, sigma: Range = (0.1, 2.0), *, p: float = 1.0) -> Augment:
     """torchvision's GaussianBlur, by OpenCV: kernel_size is odd.
@@ -329,21 +329,23 @@ class Mix:
                group: int = 2, smoothing: float = 0.0) -> None:
     self._given = {"mixup": mixup, "cutmix": cutmix, "classes": classes, "p": p, "cutmix_share": cutmix_share, "group": group,
                    "smoothing": smoothing}
-    if p == 0 or cutmix_share == 0:
+    probability = within(p, "p", 0, 1, "a probability, above 0 and at most 1")
+    share = within(cutmix_share, "cutmix_share", 0, 1, "a share, above 0 and at most 1")
+    if probability == 0 or share == 0:
       raise OptionError("p and cutmix_share must be above 0: leave out what is not wanted")
     self._options = _c.mix(
         size=ctypes.sizeof(_c.mix),
         mixup=_alpha(mixup, "mixup"),
         cutmix=_alpha(cutmix, "cutmix"),
-        probability=within(p, "p", 0, 1, "a probability, above 0 and at most 1"),
-        cutmix_share=within(cutmix_share, "cutmix_share", 0, 1, "a share, above 0 and at most 1"),
+        probability=probability,
+        cutmix_share=share,
         smoothing=within(smoothing, "smoothing", 0, math.nextafter(1, 0), "a number of at least 0 and below 1"),
         group=whole(group, "group", 32, least=2),
-        classes=int(within(whole(classes, "classes"), "classes", 1, _MOST_CLASSES, f"a number from 1 to {_MOST_CLASSES}")))
+        classes=whole(classes, "classes", least=1, most=_MOST_CLASSES))
     both = self._options.mixup and self._options.cutmix
     if not (self._options.mixup or self._options.cutmix or self._options.smoothing):
       raise OptionError("mixup, cutmix or smoothing must be above 0, or nothing would be done: leave out mix= instead")
-    if not both and cutmix_share != _CUTMIX_SHARE:
+    if not both and share != _CUTMIX_SHARE:
       raise OptionError("cutmix_share is of mixup and cutmix together, of which one is 0")
 
   def __repr__(self) -> str:
@@ -354,7 +356,7 @@ class Mix:
 
 
 def _alpha(value: float, what: str) -> float:
-  return 0.0 if value == 0 else within(value, what, *_ALPHAS, f"0, or a number from {_ALPHAS[0]:g} to {_ALPHAS[1]:g}")
+  return 0.0 if real(value, what) == 0 else within(value, what, *_ALPHAS, f"0, or a number from {_ALPHAS[0]:g} to {_ALPHAS[1]:g}")
 
 
 def given_plan(augment: Optional[Union[Augment, str]]) -> Optional[Augment]:

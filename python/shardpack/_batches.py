@@ -359,7 +359,7 @@ class Batches:
           self._replace(self._order, self._limit(saved.epoch), None, saved.cursor)
         except OptionError as refused:
           from ._loader import cursor_at  # pylint: disable=import-outside-toplevel
-          raise _resume.of_refused(refused, saved, cursor_at(self._dataset, self._order), self._order) from None
+          raise _resume.of_refused(refused, saved, cursor_at(self._dataset, self._order), self._order, saved.augment) from None  # which fits
 
   def _limit(self, epoch: int) -> int:
     """So that there is such an epoch, where each `for` begins one."""

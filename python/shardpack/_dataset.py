@@ -36,7 +36,8 @@ class Dataset:
 
   path: the folder that `pack` made, or one shard of another program: str, bytes or os.PathLike. A list of them is one dataset
   after the other; their classes must be the same, by name and order, because a label would otherwise mean two things.
-  map_shards: small samples are copied from mappings of the shards in the page cache, as Loader says; of a list, that of each Dataset.
+  map_shards: small samples are copied from mappings of the shards in the page cache, as Loader says; of a list, of those that are
+  paths, and a joined dataset has it where all parts do.
 
   dataset[7] and dataset[-1] are Samples. dataset[2:9], dataset[mask] and dataset[ids] are Datasets: views that read nothing and copy
   nothing but numbers. Can be used by several threads, after a fork, and by torch's DataLoader as it is. It is pickled as its
@@ -55,10 +56,11 @@ class Dataset:
   """
 
   def __init__(self, path: Union[Path, Sequence[Union[Path, Dataset]]], *, map_shards: bool = True) -> None:
+    map_shards = flag(map_shards, "map_shards")
     if isinstance(path, (list, tuple)):
       parts = [part if isinstance(part, Dataset) else Dataset(part, map_shards=map_shards) for part in path]
       joined = parts[0] if len(parts) == 1 else Dataset.join(parts)
-      self._become(joined._handle, joined._source, joined._base, joined._ids)
+      self._become(joined._handle, joined._source, joined._map_shards, joined._base, joined._ids)
     elif isinstance(path, (str, bytes, os.PathLike)):
       name = c_path(path, "path")
       try:
@@ -68,23 +70,25 @@ class Dataset:
         if isinstance(error, NotADatasetError) or name.rstrip(b"/").endswith(b".parts"):
           error.args = (f"{error}{_parts.way_on(name)}",)
         raise
-      self._become(handle, _source.of_path(name, flag(map_shards, "map_shards")))
+      self._become(handle, _source.of_path(name), map_shards)
     else:
       raise TypeError(f"path must be a str, bytes, an os.PathLike or a list of these, not {type(path).__name__}")
 
   @classmethod
-  def _of(cls, handle: Handle, source: _source.Source, base: Optional[Dataset] = None, ids: Optional[Uint64s] = None) -> Dataset:
+  def _of(cls, handle: Handle, source: _source.Source, map_shards: bool, base: Optional[Dataset] = None,
+          ids: Optional[Uint64s] = None) -> Dataset:
     dataset = cls.__new__(cls)
-    dataset._become(handle, source, base, ids)
+    dataset._become(handle, source, map_shards, base, ids)
     return dataset
 
-  def _become(self, handle: Handle, source: _source.Source, base: Optional[Dataset] = None, ids: Optional[Uint64s] = None) -> None:
+  def _become(self, handle: Handle, source: _source.Source, map_shards: bool, base: Optional[Dataset] = None,
+              ids: Optional[Uint64s] = None) -> None:
     """base, ids: of a selection, its dataset of whole shards and the ids there."""
-    self._handle, self._source, self._ids = handle, source, ids
+    self._handle, self._source, self._map_shards, self._ids = handle, source, map_shards, ids
     self._base = self if ids is None or base is None else base
     self._info = _c.dataset_info(ctypes.sizeof(_c.dataset_info))
     call(library.dataset_info_of, handle, self._info)
-    call(library.dataset_map_shards, handle, _source.maps_shards(source))
+    call(library.dataset_map_shards, handle, map_shards)
     self._columns: Columns = Columns(handle, self._info.shards) if self._base is self else self._base._columns
     self._kept: Dict[str, Any] = {}  # columns of a selection, and what is made of them
 
@@ -104,7 +108,7 @@ class Dataset:
     bases = [part._base for part in parts]
     pointers = (ctypes.c_void_p * len(parts))(*(base._handle.pointer for base in bases))
     handle = made(library.dataset_release, library.dataset_join, pointers, len(parts))
-    joined = Dataset._of(handle, ["join", [base._source for base in bases]])
+    joined = Dataset._of(handle, ["join", [base._source for base in bases]], all(base._map_shards for base in bases))
     if all(part._ids is None for part in parts):
       return joined
     return joined._of_ids(_select.joined_ids(parts))
@@ -454,7 +458,8 @@ class Dataset:
     """
     if self._ids is not None:
       return self.where(split=name)
-    return Dataset._of(made(library.dataset_release, library.dataset_split, self._handle, c_text(name, "split")), ["split", self._source, decoded(encoded(name))])
+    handle = made(library.dataset_release, library.dataset_split, self._handle, c_text(name, "split"))
+    return Dataset._of(handle, ["split", self._source, decoded(encoded(name))], self._map_shards)
 
   def select(self, ids: Ids) -> Dataset:
     """The samples with these numbers, in this order, as a Dataset; a number may come twice. Negative ones count from the end.
@@ -498,13 +503,14 @@ class Dataset:
     base = self._base
     address, count, kept = ids_of(ids, "ids")
     handle = made(library.dataset_release, library.dataset_select, base._handle, address, count)
-    return Dataset._of(handle, base._source, base, _columns.frozen(kept.view()))
+    return Dataset._of(handle, base._source, base._map_shards, base, _columns.frozen(kept.view()))
 
   # ---- Python
 
   def __reduce__(self) -> Any:
     base = self._base
-    return _source.unpickled, (_source.text(base._source), base.identity, self._ids)
+    options = () if base._map_shards else (False,)  # as packages before this option have it
+    return _source.unpickled, (_source.text(base._source), base.identity, self._ids, *options)
 
   def __repr__(self) -> str:
     of = "" if self._ids is None else f" of {len(self._base)}"

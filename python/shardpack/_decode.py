@@ -5,16 +5,13 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 from . import _c
 from ._augment import Augment, given_plan
 from ._errors import OptionError
 from ._library import call, library
-from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, choice, dtype_name, flag, normalising, real, whole, within
-
-if TYPE_CHECKING:
-  from ._load_types import Dtype
+from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, Dtype, choice, dtype_name, flag, normalising, real, whole, within
 
 _DTYPES = {name: number for name, number in DTYPES.items() if name != "bfloat16"}
 _MOST_VIEWS = 64  # of the library's loader
@@ -67,7 +64,7 @@ class Decode:
         fast=flag(fast, "fast"))
     self._options.min_scale, self._options.max_scale = _range(_SCALE if scale is None else scale, "scale")
     self._augment = given_plan(augment)
-    self._views = int(within(whole(views, "views"), "views", 1, _MOST_VIEWS, f"a number from 1 to {_MOST_VIEWS}"))
+    self._views = whole(views, "views", least=1, most=_MOST_VIEWS)
     self._options.min_ratio, self._options.max_ratio = _range(_RATIO if ratio is None else ratio, "ratio")
     call(library.decode_check, self._options)  # which knows how they fit each other
 
@@ -105,7 +102,8 @@ def normalised(dtype: Any, mean: Optional[Sequence[float]], std: Optional[Sequen
 def _without_effect(crop: str, needed: str, **options: Any) -> None:
   """Refuses what was given, be it the default: who gives it means another crop."""
   for name, value in options.items():
-    if crop != needed and value is not None and (name == "shortest_side" or _range(value, name)):
+    if crop != needed and value is not None:
+      (whole if name == "shortest_side" else _range)(value, name)  # which is refused as what it is
       raise OptionError(f"{name} needs crop='{needed}'")
 
 

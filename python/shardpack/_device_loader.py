@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional, Sequence, Union
+from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
 from . import _c, _resume
 from ._batch import BatchFacts, Look
@@ -17,13 +17,10 @@ from ._errors import OptionError, StateError, UnsupportedError
 from ._frameworks import converted, framework_of
 from ._library import Handle, call, library, made, text_made, waited
 from ._loader import Loader, cursor_at
-from ._options import DTYPES, FILTERS, LAYOUTS, choice, cursor_text, dtype_name, flag, of_type, signed, whole
+from ._options import DTYPES, FILTERS, LAYOUTS, Dtype, choice, cursor_text, dtype_name, flag, of_type, signed, whole
 from ._order import Order
 from ._targets import Form, target_of
 from ._tensor import drop_untaken, labels_of, pixels_of
-
-if TYPE_CHECKING:
-  from ._load_types import Dtype
 
 _CHANNELS_FIRST = (0, 3, 1, 2)
 _DECODE_BY = {

@@ -120,7 +120,8 @@ class PackError(Error, RuntimeError):
   """A job that failed. Its message has what `pack` said. PackUsageError, PackNotFoundError and PackExistsError are PackErrors too.
 
   `exit_code` is that of `pack` (docs/cli.md: 2 usage, 4 damage, 5 conflict, 6 I/O; 128 + N: signal N ended it), `command` the
-  words that it was started with, `stderr` all that it wrote, `report` what it reported, a dict, or None.
+  words that it was started with, `stderr` all that it wrote (both without the list of keys, a temporary file, of a selection that
+  is converted), `report` what it reported, a dict, or None.
 
   >>> try:
   ...   shardpack.pack("photos", "shards", seed=3)   # where another dataset is

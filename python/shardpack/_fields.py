@@ -92,7 +92,7 @@ class Coco:
                    "keypoints": keypoints, "pairs": pairs}
     flat = [whole(number, "pairs", 32) for pair in pairs for number in pair]
     self._pairs = (ctypes.c_uint32 * len(flat))(*flat)
-    keypoints = int(within(whole(keypoints, "keypoints"), "keypoints", 0, _MOST_KEYPOINTS, f"a number from 0 to {_MOST_KEYPOINTS}"))
+    keypoints = whole(keypoints, "keypoints", most=_MOST_KEYPOINTS)
     if len(flat) > 2 * keypoints:
       raise OptionError(f"pairs name {len(flat)} keypoints, but there are {keypoints}")
     for place, number in enumerate(flat):
@@ -178,8 +178,8 @@ def _map_options(classes: int, ignore: int, bits: int, nearest: str) -> dict[str
   if classes > 1 << bits:
     raise OptionError(f"classes must be at most {1 << bits} with bits={bits}, not {classes}")
   if 0 < ignore < classes:
-    raise OptionError(f"ignore must be no label of a class: of {classes} classes one has the label {ignore}; give ignore={classes} or more, or 0 for "
-                      "the background")
+    free = f"ignore={classes} or more" + (" and bits=16" if bits == 8 and classes > 255 else "") + ", or 0" if classes < 1 << 16 else "ignore=0"
+    raise OptionError(f"ignore must be no label of a class: of {classes} classes one has the label {ignore}; give {free} for the background")
   return {
       "wide_labels": _BITS[bits],
       "legacy_nearest": choice(nearest, "nearest", {"exact": 0, "legacy": 1}),

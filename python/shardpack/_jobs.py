@@ -152,7 +152,7 @@ class Job:
     if not self.done:
       raise StateError("the job is still running; wait() waits for its end")
     facts = self._facts()
-    exit_code, report, messages = facts["exit_code"], facts["report"], facts["stderr"]
+    exit_code, report, messages = facts["exit_code"], facts["report"], self._messages(facts)
     looked = exit_code == _DAMAGE and isinstance(report, dict) and any(member in report for member in _OF_DAMAGE)
     if exit_code in (_DONE, _DONE_WITH_SKIPS, _FOUND) or looked:
       made_report = Report(report if isinstance(report, dict) else {}, exit_code, messages)
@@ -168,13 +168,17 @@ class Job:
     import json  # pylint: disable=import-outside-toplevel
     return json.loads(text_made(library.job_result_json, handle))
 
+  def _messages(self, facts: dict[str, Any]) -> str:
+    """What it wrote for people."""
+    written: str = facts["stderr"]
+    return _of_selection(written) if self._selects else written
+
   def _warn(self, report: Report) -> None:
     """Once, as `pack` does: people seldom look at the messages of a report that they have."""
     if self._warned:
       return
     self._warned = True
     said = [text.partition(" ")[2] for text in _said(report.messages, "warning:")]
-    said = [text for text in said if not (self._selects and text.startswith("--exclude-keys "))]
     if report.exit_code == _DONE_WITH_SKIPS:
       left_out = "\n".join(_said(report.messages, "skipped ")) or report.messages.strip()
       said.append(f"{getattr(report, 'skipped', None) or 'some'} samples were left out{self._of_left_out}:\n{left_out}")
@@ -271,8 +275,8 @@ class Job:
         "code": {PackUsageError: "INVALID", PackNotFoundError: "NOT_FOUND", PackExistsError: "EXISTS"}.get(kind),
         "path": path,
         "exit_code": code,
-        "command": self.command,
-        "stderr": facts["stderr"],
+        "command": tuple(word for word in self.command if not (self._selects and word.startswith("--exclude-keys="))),
+        "stderr": self._messages(facts),
         "report": facts["report"] if isinstance(facts["report"], dict) else None,
     }
     return made_error(kind, f"pack {self.command[1]}: {message} ({ending}){hint}", attributes)
@@ -310,7 +314,7 @@ def _says(what: re.Pattern[str], message: str, paths: Iterable[str]) -> bool:
 
 def _of_selection(message: str) -> str:
   """Without the list of keys, a temporary file, and the command to type, which has it."""
-  lines = [line for line in message.splitlines() if not line.startswith("  --exclude-keys ")]
+  lines = [line for line in message.splitlines() if not line.startswith(("  --exclude-keys ", "warning: --exclude-keys "))]
   for place, line in enumerate(lines):
     if place and line.startswith("  ") and " --exclude-keys=" in line:
       lines[place - 1:place + 1] = [lines[place - 1].removesuffix(" Type:") + (" In Python: overwrite=True" if " --overwrite" in line else "")]
@@ -336,7 +340,7 @@ def keywords_in(message: str, verb: str) -> list[str]:
   return [*dict.fromkeys(filter(None, found))]
 
 
-def _in_python(message: str) -> str:
+def in_python(message: str) -> str:
   """With keywords in the place of flags."""
   def keyword(found: re.Match[str]) -> str:
     said = _keyword("convert", found[0])
@@ -356,7 +360,7 @@ def check_flags(words: Sequence[bytes]) -> None:
   except PackError as error:
     message = error.stderr.strip().removeprefix("pack: error: ")
     if error.exit_code == _USAGE and not message.startswith("/dev/null"):
-      raise OptionError(_in_python(message)) from None
+      raise OptionError(in_python(message)) from None
   except Error:
     return
   finally:

@@ -158,7 +158,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   if target is not None and decode is None:
     raise OptionError("device needs size=, to which images are decoded: encoded images stay in host memory")
   on_device = choice(decode_on, "decode_on", {"host": False, "device": True, "auto": True})
-  if target is None and (on_device or channels_last):
+  if target is None and (on_device or flag(channels_last, "channels_last")):
     raise OptionError("decode_on and channels_last need a device")
   loader = Loader(dataset, order, rank=share.rank, world_size=share.world_size, fields=fields, decode=None if on_device else decode,
                   decode_fields=decode_fields, mix=mix, cursor=cursor, verify=verify, threads=threads, io_threads=io_threads,

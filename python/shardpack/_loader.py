@@ -121,7 +121,9 @@ class Loader(Batches):
     try:
       handle = self._opened(order, whole(epochs, "epochs"), None, text)
     except OptionError as refused:
-      raise _why_refused(refused, text, dataset, order) from None
+      # What decides the augmentation, where the library compares that.
+      same = {} if self._other_augment or self._augments_later else {"decode": decode, "mix": mix, "rank": rank, "world_size": world_size}
+      raise _why_refused(refused, text, dataset, order, same) from None
     super().__init__(handle, dataset, order, rank, world_size, epochs, look, flag(resume_on_iter, "resume_on_iter"))
     epoch, step = self._place()
     if self._limit(epoch) != self._epochs and step > 0:
@@ -202,15 +204,17 @@ def cursor_at(dataset: Dataset, order: Order, **options: Any) -> str:
     return small.cursor
 
 
-def _why_refused(refused: OptionError, text: Optional[str], dataset: Dataset, order: Order) -> Exception:
-  """A CursorError where it is the cursor that does not fit: the library opens the loader without it."""
+def _why_refused(refused: OptionError, text: Optional[str], dataset: Dataset, order: Order, same: Mapping[str, Any]) -> Exception:
+  """A CursorError where it is the cursor that does not fit: the library opens the loader without it. same: the options that decide
+  the augmentation; none: any may be resumed."""
   if text is None:
     return refused
   try:
-    saved, own = _resume.read(text), cursor_at(dataset, order)
-    _resume.check_dataset(saved, _resume.read(own).dataset)
+    saved, own = _resume.read(text), cursor_at(dataset, order, **same)
+    now = _resume.read(own)
+    _resume.check_dataset(saved, now.dataset)
   except CursorError as error:
     return error
   except Error:
     return refused
-  return _resume.of_refused(refused, saved, own, order)
+  return _resume.of_refused(refused, saved, own, order, now.augment if same else saved.augment)

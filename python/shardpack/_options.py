@@ -5,11 +5,16 @@ from __future__ import annotations
 import ctypes
 import os
 from operator import index
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Optional, Sequence
 
 from . import _c
 from ._errors import OptionError
 from ._text import encoded
+
+if TYPE_CHECKING:
+  from ._load_types import Dtype as Dtype
+else:
+  Dtype = Any  # for typing.get_type_hints, where NumPy need not be there
 
 
 def choice(value: Any, what: str, numbers: Mapping[str, Any]) -> Any:
@@ -24,8 +29,9 @@ def dtype_name(dtype: Any) -> Any:
   if dtype is None or isinstance(dtype, str):
     return dtype
   name = None
-  if isinstance(dtype, type):  # numpy.float32, jax.numpy.float32
-    name = dtype.__name__ if hasattr(dtype, "dtype") else None
+  if isinstance(dtype, type):  # numpy.float32, or jax.numpy.float32, which has a dtype; that of numpy.ndarray is of its instances
+    scalar = any((base.__module__, base.__name__) == ("numpy", "generic") for base in dtype.__mro__)
+    name = dtype.__name__ if scalar else getattr(getattr(dtype, "dtype", None), "name", None)
   elif type(dtype).__module__ == "torch":
     name = str(dtype).rpartition(".")[2]
   elif getattr(dtype, "isnative", True):
@@ -35,11 +41,11 @@ def dtype_name(dtype: Any) -> Any:
   return name
 
 
-def whole(value: Any, what: str, bits: int = 64, least: int = 0) -> int:
+def whole(value: Any, what: str, bits: int = 64, least: int = 0, most: Optional[int] = None) -> int:
   """A number that an unsigned integer of so many bits holds; ctypes would cut a larger one, and many a 0 is a default in C."""
-  number = _index(value, what)
-  if not least <= number < 1 << bits:
-    raise OptionError(f"{what} must be a number from {least} to {(1 << bits) - 1}, not {number}")
+  number, most = _index(value, what), (1 << bits) - 1 if most is None else most
+  if not least <= number <= most:
+    raise OptionError(f"{what} must be a number from {least} to {most}, not {number}")
   return number
 
 

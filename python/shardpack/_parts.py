@@ -2,8 +2,8 @@
 
   options.json    the arguments of the finish, the number of workers, and the classes
   labels.json     whether labels are numbers or names, with the first one
-  w00003.ended    worker 3 has given all its samples, of which earlier runs had left as many as it says; it is gone while a Writer of
-                  this worker is open again
+  w00003.ended    worker 3 has given all its samples, of which earlier runs had left as many as it says; it is gone from when a Writer
+                  of this worker is open again until that ends
 
 The library removes them with the parts, once these are published.
 """
@@ -45,10 +45,22 @@ def way_on(path: bytes) -> str:
   """What a message adds where there is no dataset yet, but a Writer's samples for it; "" where there are none."""
   path = path.rstrip(b"/")
   for dataset in (path, path.removesuffix(b".parts")):
-    if _OPTIONS in _names(dataset):
+    if _OPTIONS in _names(dataset) and there_are_some(dataset):
       name = os.fsdecode(dataset)
       return (f"\n{name}.parts has the samples of a Writer that has not finished: shardpack.Writer({name!r}) with the same arguments goes on with "
-              f"them, and shardpack.finish({name!r}) makes them the dataset")
+              f"them{_finish_of(dataset)}")
+  return ""
+
+
+def _finish_of(path: bytes) -> str:
+  """The call that makes a dataset of the samples, as they are now; "" where it would be refused."""
+  name = os.fsdecode(path)
+  with suppress(DataLossError):
+    known = options(path)
+    for word, take, what in (("", False, "them the dataset"), (", unfinished=\"take\"", True, "what is there the dataset")):
+      with suppress(StateError):
+        check_ended(path, max(known.workers, 1) if known else 1, take)
+        return f", and shardpack.finish({name!r}{word}) makes {what}"
   return ""
 
 
@@ -197,16 +209,19 @@ def end(path: bytes, worker: int, resumed: int) -> None:
     mark.write(b"%d" % resumed)
 
 
-def resumed_of(path: bytes, workers: int) -> int:
-  """Of all workers together, as they said in the end."""
+def resumed_of(path: bytes, workers: int) -> int | None:
+  """Of all workers together, as they said in the end; None: one has not ended, so that nobody knows."""
   found = 0
   for worker in range(workers):
-    with suppress(FileNotFoundError, ValueError), open(_mark(path, worker), "rb") as mark:  # older ones are empty
-      found += int(mark.read())
+    try:
+      with open(_mark(path, worker), "rb") as mark:
+        found += int(mark.read())
+    except (FileNotFoundError, ValueError):  # older ones are empty
+      return None
   return found
 
 
-def check_labels(path: bytes) -> None:
+def check_labels(path: bytes, alone: bool) -> None:
   """OptionError names the parts if the samples of some have labels, and those of others have none."""
   parts: dict[bool, list[str]] = {True: [], False: []}
   for name in sorted(filter(_is_part, _names(path))):
@@ -214,9 +229,10 @@ def check_labels(path: bytes) -> None:
       parts[bool(_read(path, name)["classes"])].append(name.decode().removesuffix(".json"))
   if parts[True] and parts[False]:
     shown, out = os.fsdecode(folder(path)), os.fsdecode(path)
+    workers = _listed({int(name[1:].partition("-")[0]) for name in parts[False]})
     raise OptionError(f"the samples of {_some(parts[True])} in {shown} have labels, and those of {_some(parts[False])} have none. Nothing was published: "
-                      f"shardpack.finish({out!r}, missing_part=\"keep\") packs them without one; or remove the files of these parts, and run their "
-                      "worker again")
+                      f"shardpack.finish({out!r}, missing_part=\"keep\") packs them without one; or remove {_some([name + '.*' for name in parts[False]])} "
+                      f"there, and run {'the Writer' if alone else 'worker ' + workers} again, with labels")
 
 
 def _some(names: list[str]) -> str:

@@ -47,7 +47,8 @@ class Report:
 
   For all jobs: `ok` (nothing was left out, nothing found; the report is then true), `exit_code`, `samples` (packed, checked, or files written), `shards`,
   `skipped` (inputs that were left out), `identity` ("xxh3:..."), `seconds`, `messages` (what `pack` wrote for people).
-  Of `validate`: `findings`, `errors`, `warnings`. Of a Writer: `resumed`, the samples that earlier runs had left in it. What a job does not report is an AttributeError.
+  Of `validate`: `findings`, `errors`, `warnings`. Of a Writer: `resumed`, the samples that earlier runs had left in it (None: a
+  worker has not ended, as with unfinished="take", so that this is not known). What a job does not report is an AttributeError.
 
   >>> report = shardpack.validate("shards", level="quick")
   >>> report.ok, report.errors, report.level
@@ -82,7 +83,7 @@ class Report:
 
   @property
   def as_dict(self) -> dict[str, Any]:
-    """The report as `pack --json` prints it."""
+    """The report as `pack --json` prints it; of a Writer with `resumed` beside that."""
     return dict(self._facts)
 
   def __getattr__(self, name: str) -> Any:

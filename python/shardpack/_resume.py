@@ -19,6 +19,7 @@ _OF_LOAD: dict[str, tuple[str, dict[str, str]]] = {
     "mode": ("shuffle", {"shuffle": "True", "sequential": "False", "block_shuffle": "'block'"}),
     "tail": ("drop_last", {"drop": "True", "pad": "False"}),
 }
+_GIVEN = {"epoch_samples": {"0": "not given"}}
 # Version 2 has the digest of an augmentation in front of the epoch.
 _CURSOR = (r"shardpack-cursor:(?:1(?=(?::[^:]*){5}$)|2(?=(?::[^:]*){6}$)):([0-9a-f]{32}):([0-9a-f]{16}):(?:([0-9a-f]{8}):)?"
            r"(\d{1,20}):(\d{1,20}):[0-9a-f]{16}")
@@ -100,7 +101,7 @@ def check_augment(saved: Saved, own: str, augmentation: str) -> None:
 
 
 def _of_other_augment(saved: Saved, now: str, augmentation: str) -> CursorError:
-  """now: the digest, "none", or "" where it is not known."""
+  """now: the digest, or "none"."""
   advice = "with other_augment=True a loader resumes all the same"
   if saved.augmentation and augmentation:
     difference = _first_difference(_plan(saved.augmentation), _plan(augmentation))
@@ -114,7 +115,7 @@ def _of_other_augment(saved: Saved, now: str, augmentation: str) -> CursorError:
   else:
     told = "it is of a run with another augmentation"
     told += "" if saved.augmentation else ", of which a cursor alone does not say what differs (a state_dict() does)"
-  return _error([("augmentation", saved.augment or "none", now or "another")], [told], advice)
+  return _error([("augmentation", saved.augment or "none", now)], [told], advice)
 
 
 def _plan(augmentation: str) -> tuple[list[str], dict[str, str]]:
@@ -178,23 +179,23 @@ def _error(differences: Iterable[tuple[str, str, str]], told: Iterable[str], adv
   return made
 
 
-def of_refused(refused: OptionError, saved: Saved, own: str, order: Order) -> CursorError:
+def of_refused(refused: OptionError, saved: Saved, own: str, order: Order, augment: Optional[str]) -> CursorError:
   """What the library refuses: another order whose line is not known, another augmentation, a step that there is not. own: the cursor
-  of a loader in this order."""
+  of a loader in this order. augment: the digest that the cursor must have."""
   now = read(own)
   if saved.digest != now.digest:
     by = "shuffle, drop_last" if order._of_load else "mode, tail"
     told = f"it is of another order, of which a cursor alone does not say what differs (a state_dict() does): seed, global batch, {by}, or weights"
     return _error([("order", saved.order or "digest " + saved.digest, order.explain())], [told], _or_leave_out(saved))
-  if "augmentation" in str(refused):
-    return _of_other_augment(saved, "", "")
+  if saved.augment != augment:
+    return _of_other_augment(saved, augment or "none", "")
   made = CursorError(*refused.args)
   made.__dict__.update(refused.__dict__)
   return made
 
 
 def _or_leave_out(saved: Saved) -> str:
-  return (f"give what it was, or begin an epoch with what it is now: open the loader without this cursor, and call its "
+  return (f"give what it was, or begin an epoch with the new settings: open the loader without this cursor, and call its "
           f"set_epoch({saved.epoch + 1 if saved.step else saved.epoch})")
 
 
@@ -212,9 +213,9 @@ def _told(was: str, order: Order) -> list[str]:
       told.append(f"{word} {were} {'' if before else 'not '}given, and now {are} {'' if after else 'not '}given")
     elif before != after:
       told.append(f"the {word} {are} not what {they} {were}")
-  by_weights = bool(told) and order._of_load
+  by_weights = order._of_load and len({bool(facts.get("subset") or facts.get("mixture")) for facts in (one, other)}) > 1
   for what, old, new in _differences(was, order.explain()):
-    word, values = _OF_LOAD.get(what, (what, {})) if order._of_load else (what, {})
+    word, values = _OF_LOAD.get(what, (what, _GIVEN.get(what, {}))) if order._of_load else (what, _GIVEN.get(what, {}))
     follows = what in ("subset", "mixture", "steps") or (what == "epoch_samples" and by_weights)
     if not follows and not (what != "mode" and "none" in (old, new)):  # other modes have other options
       told.append(f"{word} was {values.get(old, old)}, and is {values.get(new, new)}")
@@ -231,7 +232,7 @@ def _as_of(order: Order, line: str, names: Iterable[str]) -> str:
   """The line of this order with those options of another one, or its own where it cannot have them."""
   try:
     return order._with(**_options_of(line, names)).explain()
-  except (OptionError, ValueError):
+  except ValueError:
     return order.explain()
 
 

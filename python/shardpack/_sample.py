@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from operator import index
 from typing import TYPE_CHECKING, Any, Dict, Iterator, NamedTuple, Optional
 
 from . import _c
-from ._errors import DataLossError, Error, OptionError, made_error
+from ._errors import DataLossError, Error, NoMemoryError, OptionError, made_error
 from ._library import call, library
 from ._memory import import_numpy
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
   from ._dataset import Dataset
 
 _RAW = 7  # the format of pixels without headers
+_MOST_PIXELS = 64_000_000  # that a Loader decodes, and image_info_of takes
 _NAMES = ("key", "source_path", "label", "width", "height", "fields")
 
 
@@ -141,7 +143,11 @@ class Sample(Mapping[str, Any]):
     >>> sample.decode(channels=1).shape == (sample.height, sample.width, 1)
     True
     """
-    if channels not in (1, 3):
+    try:
+      planes = 0 if isinstance(channels, bool) else index(channels)
+    except TypeError:
+      planes = 0
+    if planes not in (1, 3):
       raise OptionError(f"channels must be 3 or 1, not {channels!r}")
     data, numpy = bytes(self.image), import_numpy()
     stored = self._stored
@@ -151,10 +157,12 @@ class Sample(Mapping[str, Any]):
         info = _c.image_info(ctypes.sizeof(_c.image_info))
         call(library.image_info_of, data, len(data), 0, info)
         stored, width, height = info.stored, info.width, info.height
+      elif width * height > _MOST_PIXELS:
+        raise made_error(NoMemoryError, f"{width} x {height} pixels are more than the limit of {_MOST_PIXELS}", {"code": "NO_MEMORY"})
       elif width * height * stored.channels != len(data):
         raise DataLossError("the image has another size than its width, height and channels")
-      pixels = numpy.empty((height, width, channels), numpy.uint8)
-      call(library.image_decode, data, len(data), stored, channels, pixels.ctypes.data, pixels.nbytes)
+      pixels = numpy.empty((height, width, planes), numpy.uint8)
+      call(library.image_decode, data, len(data), stored, planes, pixels.ctypes.data, pixels.nbytes)
       return pixels  # type: ignore[no-any-return]
     except Error as error:
       raise self._named(error) from None

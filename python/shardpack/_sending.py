@@ -10,6 +10,7 @@ from typing import Any
 from . import _c
 from ._aside import Aside
 from ._errors import ExistsError, OptionError
+from ._jobs import in_python
 from ._library import Handle, call, library
 from ._options import c_text, names
 from ._text import decoded
@@ -94,4 +95,9 @@ def add_one(handle: Handle, key: bytes, label: bytes | None, image: bytes, field
   given = (_c.field * len(named))()
   for field, (each, value) in zip(given, named.items()):
     field.name, field.data, field.bytes = c_text(each, "the name of a field"), ctypes.cast(ctypes.c_char_p(value), ctypes.c_void_p), len(value)
-  call(library.writer_add, handle, key, len(key), label or None, given, len(named))
+  try:
+    call(library.writer_add, handle, key, len(key), label or None, given, len(named))
+  except OptionError as error:
+    if b"--" not in key:  # which the message may have
+      error.args = (in_python(str(error)),)
+    raise

@@ -41,14 +41,14 @@ _SAFE_BYTES, _FIRST_SAFE_BYTES, _FIRST_PARTS = 64 << 20, 16 << 20, 4
 _plain = re.compile(rb"[^\0/._\\][^\0/.\\]*(?:/[^\0/._\\][^\0/.\\]*)*").fullmatch
 _MOST_PLAIN_BYTES = 64
 _MOST_PLAIN_NAME = 30
-# How an image begins, as far as it matters for the rules whether a field is one.
+# How images begin, in short: samples whose fields begin alike are alike in the rules. What is an image, the library judges.
 _IMAGES = (b"\xff\xd8\xff", b"\x89PN", b"GIF", b"RIF", b"BM", b"II*", b"II+", b"MM\0")
 _begin = itemgetter(slice(3))
 _MOST_SHAPES = 4096
 _CACHED = (str, int)  # kinds of labels: others may be equal to these
 _MOST_EXPLAINED = 20
 OF_ADD = {"key", "image", "label", "encode", "quality"}  # which no field is called
-_PLAIN_WORDS = [b"--format=webdataset"]  # which need no check
+_PLAIN_WORDS = {b"--format=webdataset", b"--no-fsync"}  # which need no check
 _open_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 
@@ -111,7 +111,7 @@ class Writer:
       flags["classes"], classes = classes, None
     self._classes = given.classes(classes)
     self._words = _arguments.words("convert", flags, without=("out", "dry-run"))
-    if self._words != _PLAIN_WORDS:
+    if not _PLAIN_WORDS.issuperset(self._words):
       check_flags(self._words)
     # What cannot be an image is left out at the end where that is allowed.
     self._takes_unlabelled = flags.get("missing_part") == "keep"
@@ -463,8 +463,6 @@ class Writer:
     self._seen.difference_update(map(hash, refused))
 
   def _add_alone(self, key: bytes, label: bytes, image: bytes, fields: dict[str, bytes]) -> None:
-    if not self._takes_all:
-      given.image(image, key)
     self._send()
     self._settle()
     try:
@@ -474,6 +472,11 @@ class Writer:
         whose = "an earlier run" if self._alone else "an earlier run or another worker"
         error.args = (f"{error} by {whose}, whose samples {self._parts()} keeps: `if key not in writer` skips it"
                       + (", fresh=True begins anew" if self._alone else ""),)
+      raise
+    except OptionError as error:
+      if not self._takes_all and not image.startswith(_IMAGES):
+        begins = f"begins with {image[:8]!r}" if image else "has no bytes"
+        error.args = (f"{error}. It {begins}; an array of pixels can be given with encode=\"jpeg\" or \"png\"",)
       raise
 
   def __contains__(self, key: object) -> bool:
@@ -539,7 +542,7 @@ class Writer:
   def _publish(self, progress: Shown) -> Report:
     handle = self._open_handle()
     if not any(word.startswith(b"--missing-part") for word in self._words):
-      _parts.check_labels(self._path)
+      _parts.check_labels(self._path, self._alone)
     resumed = _parts.resumed_of(self._path, self._workers)
     command = [b"convert", *self._words, b"--out=" + self._path, b"--", _parts.folder(self._path)]
     # Its start is waited for as any call of the library.

@@ -17,8 +17,6 @@ IMAGE = "image"
 _MOST_KEY_BYTES, _MOST_LABEL_BYTES = 4096, 255
 _MOST_LABEL = 999_999
 _MOST_SHOWN, _MOST_LISTED = 200, 10
-# As SniffImageFormat in images/probe has them.
-_SIGNATURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+", b"BM")
 
 
 def absolute(path: Path, what: str) -> bytes:
@@ -41,14 +39,6 @@ def shown_key(value: object) -> str:
     return shown(key(value))
   except OptionError:
     return repr(value[:100] if isinstance(value, (str, bytes)) else value)[:_MOST_SHOWN]
-
-
-def image(value: bytes, of_key: bytes) -> None:
-  """Not damaged beyond any doubt: that would be found only when all samples are there."""
-  if not value.startswith(_SIGNATURES) or (value.startswith(b"RIFF") and value[8:12] != b"WEBP"):
-    what = f"it begins with {value[:8]!r}" if value else "it has no bytes"
-    raise OptionError(f"image of sample {shown(of_key)} is none of JPEG, PNG, WebP, GIF, BMP and TIFF: {what}; an array of pixels can be "
-                      "given with encode=\"jpeg\" or \"png\"")
 
 
 def column(value: Any, name: str) -> Sequence[Any]:

@@ -4,6 +4,7 @@ import copy
 import ctypes
 import functools
 import json
+import math
 import os
 import pathlib
 import pickle
@@ -67,6 +68,10 @@ class PlanTest(unittest.TestCase):
         shardpack.Augment(text)
     with self.assertRaisesRegex(TypeError, "a plan must be text, not int"):
       shardpack.Augment(3)
+    for step, what in (("aug_mix", "all_ops"), ("aug_mix", "bilinear"), ("perspective", "bilinear"), ("elastic", "bilinear")):
+      for bad in ("no", 2, numpy.array([True, False])):
+        with self.assertRaisesRegex(shardpack.OptionError, f"{what} must be True or False"):
+          getattr(shardpack.Augment(), step)(**{what: bad})
     for bad in (True, "x", (1, 2, 3), None):
       with self.assertRaises(shardpack.OptionError):
         shardpack.Augment().color_jitter(bad)
@@ -326,10 +331,16 @@ class LoaderTest(unittest.TestCase):
     next(loader)
     state, expected = loader.cursor, next(loader).pixels.copy()
     numpy.testing.assert_array_equal(next(load(augment=PLAN, cursor=state)).pixels, expected)
-    with self.assertRaisesRegex(shardpack.CursorError, "another augmentation"):
-      load(augment="invert", cursor=state)
     with self.assertRaisesRegex(shardpack.CursorError, r"another augmentation, of which a cursor alone does not say what differs \(a state_dict\(\) does\); with other_augment=True"):
+      load(augment="invert", cursor=state)
+    with self.assertRaisesRegex(shardpack.CursorError, "it is of a run with augmentation, and this one is without; with other_augment=True"):
       load(cursor=state)
+    with self.assertRaisesRegex(shardpack.CursorError, "it is of a run without augmentation; with other_augment=True"):
+      load(augment=PLAN, cursor=load().cursor)
+    # What else is refused is not of the augmentation, whatever is in its words.
+    with self.assertRaisesRegex(shardpack.OptionError, "augmentation.png") as raised:
+      load(augment=PLAN, cursor=state, decode_fields={"augmentation.png": "labels"})
+    self.assertNotIn("other_augment", str(raised.exception))
     with self.assertRaisesRegex(shardpack.CursorError, "it is of a run with augmentation, and this one is without; with other_augment=True"):
       load().load_state_dict(loader.state_dict())
     with self.assertRaisesRegex(shardpack.CursorError, r"step 2 of the augmentation was rand_augment, and is rand_augment\(n=3\);") as raised:
@@ -395,11 +406,29 @@ class LoaderTest(unittest.TestCase):
                        ({"cutmix": 1.0, "cutmix_share": 2}, "cutmix_share must be a share"), ({"cutmix_share": 0.7}, "cutmix_share is of mixup and cutmix together"),
                        ({"smoothing": 1}, "smoothing must be a number of at least 0 and below 1, not 1"), ({"group": 1}, "group must be a number from 2"),
                        ({"mixup": 0}, "nothing would be done"), ({"classes": 0}, "classes must be a number from 1 to 1000000, not 0"),
-                       ({"classes": 2_000_000}, "classes must be")):
+                       ({"classes": 2_000_000}, "classes must be"), *(({name: numpy.array([1.0, 2.0])}, f"{name} must be a (whole )?number, not array")
+                                                                       for name in ("mixup", "cutmix", "p", "cutmix_share", "smoothing", "group", "classes"))):
       with self.subTest(wrong), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Mix(**{"mixup": 1.0, "classes": CLASSES, **wrong})
     for given in ({"smoothing": 0.1}, {"mixup": 1e-3, "smoothing": 0.999}, {"mixup": 1e3, "cutmix": 1, "cutmix_share": 0.7, "p": 1}):
       next(load(mix=shardpack.Mix(classes=CLASSES, **given)))  # the library takes what the constructor takes
+    # And refuses what that refuses: the limits are the same.
+    below, above = (lambda x: math.nextafter(x, -math.inf)), (lambda x: math.nextafter(x, math.inf))
+    zero = {"mixup": 0.0, "smoothing": 0.1}
+    for name, member, inside, outside, others in (
+        ("mixup", "mixup", 1e-3, below(1e-3), {}), ("mixup", "mixup", 1e3, above(1e3), {}), ("mixup", "mixup", 0.0, below(0.0), zero),
+        ("cutmix", "cutmix", 1e-3, below(1e-3), {}), ("cutmix", "cutmix", 1e3, above(1e3), {}), ("p", "probability", 1.0, above(1.0), {}),
+        ("p", "probability", above(0.0), below(0.0), {}), ("cutmix_share", "cutmix_share", 1.0, above(1.0), {"cutmix": 1.0}),
+        ("cutmix_share", "cutmix_share", above(0.0), below(0.0), {"cutmix": 1.0}), ("smoothing", "smoothing", below(1.0), 1.0, {}),
+        ("smoothing", "smoothing", 0.0, below(0.0), {}), ("group", "group", 2, 1, {}), ("classes", "classes", 1_000_000, 1_000_001, {})):
+      with self.subTest(name, outside=outside):
+        mix = shardpack.Mix(**{"mixup": 1.0, "classes": CLASSES, **others, name: inside})
+        load(mix=mix).close()
+        with self.assertRaisesRegex(shardpack.OptionError, f"{name} must be"):
+          shardpack.Mix(**{"mixup": 1.0, "classes": CLASSES, **others, name: outside})
+        setattr(mix._options, member, outside)
+        with self.assertRaisesRegex(shardpack.OptionError, "mix: "):
+          load(mix=mix)
     mix = shardpack.Mix(cutmix=1.0, classes=CLASSES, smoothing=0.1)
     self.assertEqual(repr(pickle.loads(pickle.dumps(mix))), repr(mix))
 

@@ -144,6 +144,17 @@ class SampleTest(unittest.TestCase):
       sample.fields["image"] = sample.image[:-1]
       with self.assertRaisesRegex(shardpack.DataLossError, "^raw.npy record 3: .*another size"):
         sample.decode()
+    for one in (numpy.int64(1), numpy.array(1)):
+      self.assertEqual(dataset[3].decode(channels=one).shape, (6, 7, 1))
+
+  def test_decode_of_too_many_raw_pixels(self):
+    for height, why in ((8000, "another size"), (8001, "8000 x 8001 pixels are more than the limit of 64000000")):
+      stored = shardpack._c.image(format=7, channels=1, width=8000, height=height)
+      sample = shardpack.Sample(None, 0, -1, {"image": b"x"}, shardpack._sample.Facts("k", "", None, None, bytes(stored), "raw.npy", 0))
+      with self.assertRaisesRegex(shardpack.Error, f"raw.npy record 0 key 'k': .*{why}") as caught:
+        sample.decode(1)
+      self.assertEqual((type(caught.exception), caught.exception.code),
+                       (shardpack.DataLossError, "DATA_LOSS") if height == 8000 else (shardpack.NoMemoryError, "NO_MEMORY"))
 
   def test_decode_names_what_it_cannot(self):
     sample = self.dataset[5]
@@ -159,8 +170,8 @@ class SampleTest(unittest.TestCase):
       sample.fields["image"] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\1\0\0\0\1\0\0\x08\x02\0\0\0\0\0\0\0"
       with self.assertRaisesRegex(shardpack.NoMemoryError, f"key '{sample.key}': "):
         sample.decode()
-      for channels in (0, 2, 4, None, "3"):
-        with self.assertRaisesRegex(shardpack.OptionError, "channels must be 3 or 1"):
+      for channels in (0, 2, 4, None, "3", 3.0, True, numpy.array([3, 1])):
+        with self.subTest(channels), self.assertRaisesRegex(shardpack.OptionError, "channels must be 3 or 1"):
           sample.decode(channels)
       del sample.fields["image"]
       with self.assertRaises(KeyError):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import os
 import pathlib
 import pickle
@@ -215,14 +216,18 @@ class OptionsTest(unittest.TestCase):
     for how, why in (({"bits": 12}, "8 or 16"), ({"ignore": 256}, "ignore"), ({"nearest": "linear"}, "nearest"),
                      ({"colors": {(1, 2): 3}}, "three numbers"), ({"colors": {(1, 2, 300): 3}}, "colour's part"), ({"share": "some"}, "share"),
                      ({"classes": -1}, "classes"), ({"classes": 300}, "classes must be at most 256 with bits=8, not 300"),
-                     ({"bits": 16, "classes": 300}, "one has the label 255; give ignore=300 or more"),
+                     ({"bits": 16, "classes": 300}, "one has the label 255; give ignore=300 or more, or 0 for"),
+                     ({"classes": 256}, "give ignore=256 or more and bits=16, or 0 for the background"),
+                     ({"bits": 16, "classes": 256}, "give ignore=256 or more, or 0 for"), ({"bits": 16, "classes": 1 << 16, "ignore": 65535}, "65535; give ignore=0 for"),
                      ({"colors": {(1, 2, 3): 256}}, "a colour's label must be a number from 0 to 255, not 256"),
                      ({"classes": 3, "colors": {(1, 2, 3): 3}}, r"colors has the label 3 for \(1, 2, 3\), but there are 3 classes")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.Labels(**how)
     with self.assertRaisesRegex(shardpack.OptionError, "bits must be a whole number, not 8.0"):
       shardpack.Labels(bits=8.0)
-    shardpack.Labels(classes=3, colors={(1, 2, 3): 2, (4, 5, 6): 255}), shardpack.Labels(ignore=0, classes=256)
+    for works in ({"classes": 3, "colors": {(1, 2, 3): 2, (4, 5, 6): 255}}, {"ignore": 0, "classes": 256}, {"ignore": 256, "classes": 256, "bits": 16},
+                  {"ignore": 0, "classes": 1 << 16, "bits": 16}):
+      load(decode_fields={"mask.png": shardpack.Labels(**works)}).close()
     for how, why in (({"overlap": "first"}, "overlap"), ({"bits": 16, "classes": 300}, "one has the label 255")):
       with self.subTest(how), self.assertRaisesRegex(shardpack.OptionError, why):
         shardpack.CocoLabels(**how)
@@ -240,6 +245,22 @@ class OptionsTest(unittest.TestCase):
         load(decode_fields=fields)
     with self.assertRaisesRegex(shardpack.OptionError, "needs a Decode"):
       load(size=None, flip=0, decode_fields={"mask.png": "labels"})
+
+  def test_limits_are_the_library_s(self):
+    for kind, member, inside, outside, name, given in (
+        (shardpack.Labels, "classes", 256, 257, "mask.png", {"ignore": 0}), (shardpack.Labels, "classes", 1 << 16, (1 << 16) + 1, "mask.png", {"ignore": 0, "bits": 16}),
+        (shardpack.Labels, "ignore", 255, 256, "mask.png", {}), (shardpack.Labels, "ignore", 65535, 65536, "mask.png", {"bits": 16}),
+        (shardpack.Labels, "ignore", 21, 20, "mask.png", {"classes": 21}), (shardpack.CocoLabels, "classes", 256, 257, "json", {"ignore": 0}),
+        (shardpack.CocoLabels, "ignore", 255, 256, "json", {}), (shardpack.Coco, "keypoints", 1024, 1025, "json", {}),
+        (shardpack.Coco, "min_visible", 1.0, math.nextafter(1, 2), "json", {}), (shardpack.Coco, "min_visible", 0.0, math.nextafter(0, -1), "json", {})):
+      with self.subTest(kind=kind.__name__, member=member, outside=outside):
+        how = kind(**{**given, member: inside})
+        load(decode_fields={name: how}).close()
+        with self.assertRaisesRegex(shardpack.OptionError, f"{member} must be"):
+          kind(**{**given, member: outside})
+        how._options[member] = outside
+        with self.assertRaises(shardpack.OptionError):
+          load(decode_fields={name: how})
 
   def test_what_they_are_printed_as(self):
     self.assertEqual(repr(shardpack.Labels(bits=16, ignore=0)), "Labels(ignore=0, bits=16)")

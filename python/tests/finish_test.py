@@ -1,12 +1,14 @@
 """shardpack.finish: of all workers, and whatever it was killed at."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import unittest
 import unittest.mock
+import warnings
 
 import shardpack
 from writing import WORK, held, image
@@ -52,7 +54,9 @@ class FinishTest(unittest.TestCase):
       one, other = ["w00000-000000", "w00002-000000"], "w00001-000000"
       have = (", ".join(one), other) if labels[0] else (other, ", ".join(one))
       self.assertIn(f"the samples of {have[0]} in {out}.parts have labels, and those of {have[1]} have none. Nothing was published: "
-                    f"shardpack.finish({out!r}, missing_part=\"keep\")", str(caught.exception))
+                    f"shardpack.finish({out!r}, missing_part=\"keep\") packs them without one; or remove "
+                    + (f"{other}.* there, and run worker 1 again, with labels" if labels[0] else
+                       "w00000-000000.*, w00002-000000.* there, and run worker 0, 2 again, with labels"), str(caught.exception))
       self.assertFalse(os.path.exists(out))
       report = shardpack.finish(out, missing_part="keep")
       self.assertEqual((report.samples, {key: label for key, (label, _) in held(out).items()}),
@@ -72,7 +76,8 @@ class FinishTest(unittest.TestCase):
     with self.assertRaises(ZeroDivisionError), shardpack.Writer(self.out, classes=["cat"]) as writer:
       writer.add("a", image(0), "cat")
       print(1 / 0)
-    with self.assertRaisesRegex(shardpack.OptionError, "of w00000-000000 in .* have labels, and those of w00000-000001 have none"), \
+    with self.assertRaisesRegex(shardpack.OptionError, "of w00000-000000 in .* have labels, and those of w00000-000001 have none.*"
+                                r"remove w00000-000001\.\* there, and run the Writer again"), \
         self.assertWarns(RuntimeWarning), shardpack.Writer(self.out, classes=["cat"]) as writer:
       writer.add("b", image(1))
 
@@ -101,7 +106,7 @@ class FinishTest(unittest.TestCase):
     self.assertEqual((writer.result.samples, writer.result.resumed), (2, 1))
 
   def test_what_is_not_finished_is_no_dataset_yet(self):
-    self.write(0)
+    self.write(0, 1)
     says = (rf"\n{self.out}.parts has the samples of a Writer that has not finished: shardpack.Writer\('{self.out}'\) .* "
             rf"shardpack.finish\('{self.out}'\) makes them the dataset$")
     for path in (self.out, self.out + "/", self.out.encode(), self.out + ".parts"):
@@ -113,6 +118,48 @@ class FinishTest(unittest.TestCase):
     with self.assertRaises(shardpack.NotADatasetError) as caught:
       shardpack.Dataset(self.out + "-nothing")
     self.assertNotIn("Writer", str(caught.exception))
+
+  def advised(self):
+    """What is said of the Writer's samples where the dataset is opened, and the call of finish in there."""
+    with self.assertRaises(shardpack.NotADatasetError) as caught:
+      shardpack.Dataset(self.out)
+    said = str(caught.exception).partition("\n")[2]
+    return said, re.findall(r"shardpack\.finish\(.*?\)", said)
+
+  def leave(self, worker=0, samples=1, **options):
+    with self.assertRaises(ZeroDivisionError), warnings.catch_warnings(), shardpack.Writer(self.out, worker=worker, **options) as writer:
+      for n in range(samples):
+        writer.add(f"{worker}-{n}", image(n), "cat")
+      print(1 / 0)
+
+  def test_what_is_advised_works(self):
+    kill = ("import os, shardpack, sys; w = shardpack.Writer(sys.argv[1]); w.add('0-0', open(sys.argv[2], 'rb').read(), 'cat'); w.flush(); "
+            "os.kill(os.getpid(), 9)")
+    picture = WORK / "one.png"
+    picture.write_bytes(image(0))
+    for case, begin in {"exception": self.leave, "killed": lambda: subprocess.run([sys.executable, "-c", kill, self.out, picture], check=False),
+                        "a worker": lambda: (self.write(0, samples=1), self.leave(1, workers=2)), "all": lambda: self.write(0, 1, samples=1)}.items():
+      with self.subTest(case):
+        self.out = str(WORK / f"advised-{case}".replace(" ", "-"))
+        begin()
+        said, (call,) = self.advised()
+        self.assertIn(f"{self.out}.parts has the samples of a Writer", said)
+        self.assertEqual(call, f"shardpack.finish({self.out!r}" + ("" if case == "all" else ', unfinished="take"') + ")")
+        report = eval(call)  # pylint: disable=eval-used
+        samples = {"exception": 1, "killed": 1}.get(case, 2)
+        self.assertEqual((report.samples, report.resumed), (samples, 0 if case == "all" else None))
+        self.assertEqual("resumed=" in repr(report), case == "all")
+        self.assertEqual(len(shardpack.Dataset(self.out)), samples)
+
+  def test_nothing_is_advised_where_it_would_be_refused(self):
+    self.leave(1, workers=2)  # and worker 0 has not begun
+    said, calls = self.advised()
+    self.assertIn("goes on with them", said)
+    self.assertEqual(calls, [])
+    self.out += "-empty"
+    self.leave(samples=0)
+    self.assertIn("options.json", os.listdir(self.out + ".parts"))
+    self.assertEqual(self.advised()[0], "")
 
   def finish_and_kill(self, out, step):
     """The signal that ended it, or 0."""

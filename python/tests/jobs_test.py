@@ -224,7 +224,10 @@ class JobsTest(unittest.TestCase):
       self.assertRegex(str(caught.exception), f"(?s)^pack convert: {out} was made with another plan:\n  the source's files differ .*\n"
                        r"Use another folder, or replace what is there. In Python: overwrite=True \(exit code 5\)\nIn Python flags are keywords: compare=True$")
       self.assertNotRegex(str(caught.exception), r"exclude|\.keys|--out")
-      shardpack.convert(dataset[:5], out, format="tfrecord", overwrite=True)
+      self.assertNotRegex(" ".join((*caught.exception.command, caught.exception.stderr)), r"exclude|\.keys")
+      self.assertEqual(caught.exception.command, ("pack", "convert", "--format=tfrecord", f"--out={out}", "--", self.out))
+      report = shardpack.convert(dataset[:5], out, format="tfrecord", overwrite=True)
+      self.assertNotRegex(report.messages, r"exclude|\.keys")
     wait = shardpack.Job.wait
     cancelled = unittest.mock.patch.object(shardpack.Job, "wait", lambda job, _: job.cancel() or wait(job))
     with self.assertRaises(shardpack.CancelledError) as caught, cancelled:

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import json
 import os
 import pathlib
 import pickle
@@ -17,7 +18,7 @@ import weakref
 import numpy
 import PIL.Image
 import shardpack
-from shardpack import _c, _tensor
+from shardpack import _c, _source, _tensor
 from shardpack._library import library
 
 WORK = pathlib.Path(tempfile.mkdtemp(dir=os.environ.get("TEST_TMPDIR")))
@@ -410,8 +411,25 @@ for each in loaders[:3]:
         pickle.loads(pickle.dumps(dataset))
         self.assertEqual(set(asked), {options.get("map_shards", True)})
         asked.clear()
-    with self.assertRaisesRegex(shardpack.OptionError, "map_shards must be True or False, not 'no'"):
-      shardpack.Dataset(path, map_shards="no")
+    for what in (path, [path], [shardpack.Dataset(path)]):
+      with self.assertRaisesRegex(shardpack.OptionError, "map_shards must be True or False, not 'no'"):
+        shardpack.Dataset(what, map_shards="no")
+
+  def test_mappings_are_no_part_of_a_source(self):
+    """Which other packages, and what was stored of an adapter, open; and equal datasets have equal ones."""
+    path = str(WORK / "split")
+    subprocess.run(["cli/pack", WORK / "images", "-o", path, "-q", "--split", "train=0.5,val=0.5"], check=True, stdout=subprocess.DEVNULL)
+    source = json.dumps(["open", path])
+    mapped, plain = shardpack.Dataset(path), shardpack.Dataset(path, map_shards=False)
+    self.assertEqual(len(_source.opened(source, mapped.identity)), COUNT)
+    self.assertEqual([_source.text(dataset._source) for dataset in (mapped, plain)], [source, source])
+    self.assertEqual(mapped.__reduce__(), (_source.unpickled, (source, mapped.identity, None)))
+    for dataset, maps in ((mapped, True), (plain, False), (shardpack.Dataset([mapped, plain]), False), (shardpack.Dataset([plain[:1], mapped[:2]]), False),
+                          (shardpack.Dataset([mapped, mapped]), True)):
+      for part in (dataset, dataset[3:1:-1], shardpack.Dataset([dataset]), dataset.split("val"), dataset.split("val")[:2]):
+        for each in (part, pickle.loads(pickle.dumps(part)), pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(part)))), part[:1]):
+          self.assertIs(each._map_shards, maps)
+          self.assertIs(each._base._map_shards, maps)
 
   def test_objects_of_other_types(self):
     """The library could not tell them apart."""

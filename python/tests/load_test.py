@@ -128,7 +128,7 @@ class ArgumentsTest(unittest.TestCase):
                           ({"size": 8, "dtype": "float32", "std": (-1, 1, 1)}, "std must be a finite number above 0, not -1"),
                           ({"batch": None, "global_batch": 9, "rank": 0, "world_size": 2}, "not divisible by the world size 2"),
                           ({"decode_on": "device"}, "need a device"),
-                          ({"channels_last": True}, "need a device"), ({"decode_fields": {"mask": "nearest"}}, "needs a Decode"),
+                          ({"channels_last": True}, "need a device"), ({"channels_last": numpy.array([True, False])}, "channels_last must be True or False"), ({"decode_fields": {"mask": "nearest"}}, "needs a Decode"),
                           ({"size": 8, "decode_fields": {"mask": "box"}}, "must be 'nearest'"),
                           ({"size": 8, "decode_fields": "mask"}, "must be a dict"),
                           ({"rank": "first"}, "rank must be a number or 'auto'"), ({"rank": 2, "world_size": 2}, "below world_size"),
@@ -139,7 +139,12 @@ class ArgumentsTest(unittest.TestCase):
                           ({"size": 8, "dtype": numpy.float64}, "dtype must be one of .*, not 'float64'"),
                           ({"size": 8, "dtype": numpy.dtype(">f4")}, "dtype must be a name, .*, not dtype"),
                           ({"size": 8, "dtype": numpy.zeros(2), "device": "cpu"}, "dtype must be a name, .*, not array"),
+                          *(({"size": 8, "dtype": each}, f"dtype must be a name, .*, not <class '.*{each.__name__}'>")
+                            for each in (numpy.ndarray, numpy.ma.MaskedArray, numpy.recarray, int, OfOtherLibrary)),
+                          ({"size": 8, "dtype": numpy.floating}, "dtype must be one of .*, not 'floating'"),
                           ({"size": 8, "flip": numpy.array([0.5, 0.5])}, "flip must be a number"),
+                          *(({"size": 8, "crop": "resize", name: numpy.array([2, 3])}, f"{name} must be a whole number, not array|{name} needs crop")
+                            for name in ("shortest_side", "scale", "ratio")),
                           ({"shuffle": numpy.array([True, False])}, "shuffle must be True, False or 'block', not array"),
                           ({"drop_last": numpy.array([True, False])}, "drop_last must be True or False"),
                           ({"weights": OfOtherLibrary(numpy.ones(48), RuntimeError("use detach()"))}, "weights must be .*: use detach"),

@@ -320,7 +320,7 @@ class RefusedTest(unittest.TestCase):
       return shardpack.Loader(dataset, shardpack.Order(COUNT, 12, **options))
 
     halves = ((0, 24, 1.0), (24, 24, 1.0))
-    sets = r"; give what it was, or begin an epoch .* set_epoch\(1\)"
+    sets = r"; give what it was, or begin an epoch with the new settings: .* set_epoch\(1\)"
     for was, now, says in (
         (load(weights={"cat": 3.0}), load(weights={"cat": 2.0}), "the weights are not what they were" + sets),
         (load(weights=numpy.arange(COUNT) % 3 + 1), load(weights={"cat": 2.0}), "the weights are not what they were" + sets),
@@ -329,6 +329,11 @@ class RefusedTest(unittest.TestCase):
         (load(weights="balanced"), load(weights="balanced", epoch_samples=96), "epoch_samples was 48, and is 96" + sets),
         (load(weights="balanced"), load(weights={"cat": 3.0}, global_batch=24),
          "the weights are not what they were; global_batch was 12, and is 24" + sets),
+        (load(weights={"cat": 3.0}), load(weights={"cat": 2.0}, epoch_samples=96, seed=3, global_batch=24),
+         "the weights are not what they were; seed was 0, and is 3; global_batch was 12, and is 24; epoch_samples was 48, and is 96" + sets),
+        (load(weights={"cat": 3.0}, epoch_samples=96), load(seed=3), "weights were given, and now are not given; seed was 0, and is 3" + sets),
+        (load(), load(epoch_samples=96, drop_last=True), "drop_last was False, and is True; epoch_samples was not given, and is 96" + sets),
+        (load(epoch_samples=96), load(), "epoch_samples was 96, and is not given" + sets),
         (load(weights="balanced"), load(weights="balanced", global_batch=24), r"global_batch was 12, and is 24; load_state_dict.*strict=False.*"),
         (load(), load(shuffle=False, drop_last=True), "shuffle was True, and is False; drop_last was False, and is True" + sets),
         (load(), load(split="val"), "it is of another dataset, split or selection: its identity was xxh3:.*, and is xxh3:[0-9a-f]+" + sets),

@@ -438,10 +438,12 @@ class WriterTest(unittest.TestCase):
   def test_what_is_no_image_is_refused_at_once(self):
     with shardpack.Writer(self.out) as writer:
       writer.add("a", image(0), "cat")
-      for data, pattern in ((b"notanimage", "sample k is none of JPEG, PNG.*it begins with b'notanima'"), (b"", "sample k .*it has no bytes"),
-                            (b"RIFF\0\0\0\0WAVEfmt ", "sample k is none of")):
+      for data, pattern in ((b"notanimage", "sample k is .* JPEG, PNG.* with max_skip among .* It begins with b'notanima'.*encode="),
+                            (b"", "sample k .* It has no bytes"), (b"RIFF\0\0\0\0WAVEfmt ", "sample k is .* JPEG, PNG.* with max_skip among the arguments the finish leaves such samples out$")):
         with self.assertRaisesRegex(shardpack.OptionError, pattern):
           writer.add("k", data, "cat")
+      with self.assertRaisesRegex(shardpack.OptionError, "sample k--max-skip is .* JPEG"):
+        writer.add("k--max-skip", b"notanimage", "cat")
       with self.assertRaisesRegex(shardpack.OptionError, "(?s)2 samples were refused, and left out:.*  d: .*no bytes.*  e: .*b'notanima'"):
         writer.add_many(["b", "c", "d", "e"], [image(1), image(2), b"", b"notanimage"], ["cat"] * 4)
       for n, kind in enumerate(("JPEG", "WEBP", "GIF", "BMP", "TIFF")):
