@@ -9,16 +9,18 @@ import re
 import threading
 import warnings
 import weakref
+from contextlib import contextmanager
 from operator import itemgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence, SupportsIndex, Union
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Sequence, SupportsIndex, Union
 
 from . import _arguments, _c, _parts
 from . import _writer_arguments as given
 from ._arguments import Path
 from ._aside import Aside
 from ._encode import ENCODINGS, encoded, is_array, pixels_of, way_on
-from ._errors import ExistsError, NotFoundError, OptionError, PackError, PackUsageError, StateError, nearest
+from ._errors import (DISK_FULL, ExistsError, NotFoundError, OptionError, PackError, PackUsageError, StateError, SystemCallError, made_error,
+                      nearest)
 from ._jobs import Job, check_flags, keywords_in
 from ._library import Handle, call, library, made
 from ._options import c_text, whole
@@ -194,7 +196,7 @@ class Writer:
 
     A sample that is refused changes nothing: ExistsError for a key that was added before, OptionError for bytes that do not begin as
     an image does (unless `max_skip` lets the end leave such samples out), for what the format cannot hold, and for `quality` beside
-    an encoded image: no field has the name of an argument. An error of the system (SystemCallError, NoMemoryError, DataLossError) ends
+    an encoded image: no field has the name of an argument. An error of the system (SystemCallError, also of a full disk, NoMemoryError, DataLossError) ends
     the writer; what was safe before stays so.
 
     >>> import numpy
@@ -448,13 +450,25 @@ class Writer:
 
   def _settle(self) -> None:
     """Waits for what the library is at."""
-    if self._sending is not None:
-      if self._sending.values is self._values:  # a signal came before the new batch
-        self._new_batch(self._names)
-      self._account(self._sending.result())
-    if self._flushing is not None:
-      self._flushing.result()
-      self._flushing = None
+    with self._says_what_stays():
+      if self._sending is not None:
+        if self._sending.values is self._values:  # a signal came before the new batch
+          self._new_batch(self._names)
+        self._account(self._sending.result())
+      if self._flushing is not None:
+        self._flushing.result()
+        self._flushing = None
+
+  @contextmanager
+  def _says_what_stays(self) -> Iterator[None]:
+    """Where the disk is full."""
+    try:
+      yield
+    except SystemCallError as error:
+      stays = f"; samples that were made safe before stay in {self._parts()}: make room, and a Writer of the same path goes on with them"
+      if error.errno in DISK_FULL and not str(error).endswith(stays):  # a second call gets the same error
+        error.args = (f"{error}{stays}",)
+      raise
 
   def _account(self, refused: dict[bytes, OptionError]) -> None:
     self._refused += [(given.shown(key), error) for key, error in refused.items()]
@@ -466,7 +480,8 @@ class Writer:
     self._send()
     self._settle()
     try:
-      add_one(self._open_handle(), key, label, image, fields)
+      with self._says_what_stays():
+        add_one(self._open_handle(), key, label, image, fields)
     except ExistsError as error:
       if self._resumed and hash(key) not in self._seen:
         whose = "an earlier run" if self._alone else "an earlier run or another worker"

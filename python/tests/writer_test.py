@@ -21,6 +21,7 @@ import numpy
 import PIL.Image
 
 import shardpack
+from shardpack import _c, _errors
 from writing import WORK, expected, held, image, pixels, samples
 
 # A program that writes samples, and may be killed: `count` of them, those of one worker of several.
@@ -577,6 +578,16 @@ class WriterTest(unittest.TestCase):
         shardpack.Writer(self.out, fresh=True, overwrite=True)
       self.assertTrue("a" in writer and "b" in writer)
     self.assertEqual(writer.result.samples, 2)
+
+  def test_a_full_disk_says_what_stays(self):
+    def full(*_):
+      raise _errors.of("NO_MEMORY", _c.error_info(system_errno=errno.ENOSPC, record=-1, offset=-1, id=-1))
+    writer = shardpack.Writer(self.out)
+    with unittest.mock.patch("shardpack._writer.add_one", full), self.assertRaisesRegex(
+        OSError, f"samples that were made safe before stay in {self.out}.parts: make room") as caught:
+      writer.add("a", image(0))
+    self.assertEqual(caught.exception.errno, errno.ENOSPC)
+    writer.close()
 
   def test_in_is_true_for_what_is_safe(self):
     with shardpack.Writer(self.out) as writer:
