@@ -79,7 +79,7 @@ class Writer:
   `layout`, `shuffle`, `split`, `resize`, `jobs`.
 
   Lifetime: holds a lock on its part of PATH.parts. Threads: any; their calls take turns. A forked child cannot use it.
-  Errors: ExistsError if there is a dataset (or at the end, where samples of it were left in PATH.parts); StateError if another Writer of this worker is open; OptionError (a ValueError and
+  Errors: ExistsError if there is a dataset, a file or a folder with other files (or at the end, where samples of it were left in PATH.parts); StateError if another Writer of this worker is open; OptionError (a ValueError and
   TypeError) for arguments.
 
   >>> with shardpack.Writer("drawn", format="tfrecord") as writer:
@@ -118,6 +118,7 @@ class Writer:
     # What cannot be an image is left out at the end where that is allowed.
     self._takes_unlabelled = flags.get("missing_part") == "keep"
     self._takes_all = any(word.startswith(b"--max-skip") for word in self._words)
+    self._refuse_other_files()
     if fresh:
       self._remove_earlier(fresh, overwrite)
     agreed = (self._words, 0 if self._alone else self._workers, self._classes)
@@ -135,6 +136,21 @@ class Writer:
     except BaseException:
       self._let_go()
       raise
+
+  def _refuse_other_files(self) -> None:
+    """Which the finish would refuse, once all samples are there. Where a dataset is, or is being published, the library judges."""
+    try:
+      names = os.listdir(self._path)
+    except NotADirectoryError:
+      what = "is a file"
+    except OSError:  # it is not there, or what the library says of it
+      return
+    else:
+      if not names or {b"manifest.json", b".pack"} & {*names} or os.path.exists(os.path.join(_parts.folder(self._path), b"manifest.json")):
+        return
+      what = f"is not empty and holds no dataset (first entry: {given.shown(min(names))})"
+    raise made_error(ExistsError, f"{given.shown(self._path)} {what}: a Writer makes a folder of its own, so give it another path",
+                     {"code": "EXISTS", "path": os.fsdecode(self._path)})
 
   def _remove_earlier(self, fresh: bool, overwrite: bool) -> None:
     if fresh is not True:

@@ -579,6 +579,19 @@ class WriterTest(unittest.TestCase):
       self.assertTrue("a" in writer and "b" in writer)
     self.assertEqual(writer.result.samples, 2)
 
+  def test_other_files_are_refused_when_it_is_opened(self):
+    os.mkdir(self.out)
+    shardpack.Writer(self.out).close()  # an empty folder
+    shutil.rmtree(self.out + ".parts")
+    with open(os.path.join(self.out, "a.jpg"), "wb") as file:
+      file.write(image(0))
+    for path, why in ((self.out, r"is not empty and holds no dataset \(first entry: a.jpg\)"), (os.path.join(self.out, "a.jpg"), "is a file")):
+      for options in ({}, {"overwrite": True}, {"fresh": True}, {"worker": 0, "workers": 2}):
+        with self.assertRaisesRegex(shardpack.ExistsError, why) as caught:
+          shardpack.Writer(path, **options)
+        self.assertEqual((caught.exception.path, caught.exception.filename), (path, path))
+        self.assertFalse(os.path.exists(path + ".parts"))
+
   def test_a_full_disk_says_what_stays(self):
     def full(*_):
       raise _errors.of("NO_MEMORY", _c.error_info(system_errno=errno.ENOSPC, record=-1, offset=-1, id=-1))
