@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import os
 import re
+import sys
 import threading
 import warnings
 import weakref
@@ -131,8 +132,8 @@ class Writer:
         _parts.forget_labels(self._path)
       if self._earlier:
         alone = "; Writer(..., fresh=True) begins anew" if self._alone else ""
-        warnings.warn(f"the Writer of {given.shown(self._path)} goes on with {self._earlier} samples that an earlier run has added "
-                      f"({self._parts()}): `if key not in writer` leaves them as they are{alone}", RuntimeWarning, stacklevel=2)
+        _warn_each_time(f"the Writer of {given.shown(self._path)} goes on with {self._earlier} samples that an earlier run has added "
+                      f"({self._parts()}): `if key not in writer` leaves them as they are{alone}")
     except BaseException:
       self._let_go()
       raise
@@ -759,6 +760,13 @@ def _open(path: bytes, words: list[bytes], worker: int, workers: int, classes: l
   except ExistsError as error:
     error.args = (f"{error}: in Python overwrite=True",)
     raise
+
+
+def _warn_each_time(text: str) -> None:
+  """Of the line that opens a Writer, in a loop or a notebook's cell too: without a registry nothing says that it was shown already.
+  Filters of the user are kept to."""
+  frame = sys._getframe(2)  # pylint: disable=protected-access
+  warnings.warn_explicit(text, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"), registry=None)
 
 
 def _note(error: BaseException, note: str) -> None:

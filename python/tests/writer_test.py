@@ -579,6 +579,23 @@ class WriterTest(unittest.TestCase):
       self.assertTrue("a" in writer and "b" in writer)
     self.assertEqual(writer.result.samples, 2)
 
+  def test_samples_of_an_earlier_run_are_told_each_time(self):
+    with warnings.catch_warnings():
+      warnings.filterwarnings("ignore", "Nothing was published")
+      self.leave("a", "b")
+    said = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stderr(said):
+      warnings.simplefilter("default")
+      warnings.showwarning = lambda message, *_: said.write(f"{message}\n")
+      for _ in range(3):
+        shardpack.Writer(self.out).close()
+      warnings.simplefilter("ignore")
+      shardpack.Writer(self.out).close()
+    self.assertEqual(said.getvalue().count("goes on with 2 samples"), 3)
+    with warnings.catch_warnings(), self.assertRaises(RuntimeWarning):
+      warnings.simplefilter("error")
+      shardpack.Writer(self.out)
+
   def test_other_files_are_refused_when_it_is_opened(self):
     os.mkdir(self.out)
     shardpack.Writer(self.out).close()  # an empty folder
