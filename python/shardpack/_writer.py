@@ -209,7 +209,8 @@ class Writer:
     [h, w, 3] (PNG also with 2 or 4 channels, and uint16). Fields: bytes as they are, text as UTF-8, dicts, lists and numbers as JSON,
     arrays as .npy (or as `Writer(fields={"mask": "png"})` says, or the field's name: `png`); None: the sample does not have it.
 
-    A field whose name is near to an argument (`lable`, `labels`, `class_name`, `split`) is refused unless `Writer(fields=...)` names it.
+    A field whose name is near to an argument (`lable`, `labels`, `class_name`, `split`) is refused unless `Writer(fields=...)` names it; so is
+    what means a label (`target`, `y`, `category`) where there is no `label`.
 
     A sample that is refused changes nothing: ExistsError for a key that was added before, OptionError for bytes that do not begin as
     an image does (unless `max_skip` lets the end leave such samples out), for what the format cannot hold, and for `quality` beside
@@ -232,7 +233,7 @@ class Writer:
     if type(image) is not bytes or encode is not None or quality is not None:
       image = self._image(image, text, encode, quality)
     if fields or self._required:
-      fields = self._fields(fields, text)
+      fields = self._fields(fields, text, label is None)
     with self._lock:
       name = b"" if label is None else (type(label) in _CACHED and self._labels.get(label)) or self._label_of(label, text)
       if (label is None) is self._labelled and not self._takes_unlabelled:
@@ -300,7 +301,7 @@ class Writer:
     """
     for name in fields.keys() & OF_ADD:
       raise OptionError(f"{name} is an argument of add() and cannot name a field here; the columns are keys, images and labels")
-    self._check_names(fields)
+    self._check_names(fields, labels is None)
     columns = {"keys": keys, "images": images, **({} if labels is None else {"labels": labels}), **fields}
     found = {name: given.column(column, name) for name, column in columns.items()}
     count = len(found["keys"])
@@ -419,20 +420,20 @@ class Writer:
       raise OptionError(f"image of sample {given.shown(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
     return encoded(image, f"image of sample {given.shown(key)}", encode, quality or self._quality)
 
-  def _check_names(self, names: Iterable[str]) -> None:
+  def _check_names(self, names: Iterable[str], unlabelled: bool) -> None:
     """That none is a misspelt argument; what Writer(fields=...) names is meant."""
     for name in () if self._required is not None else {*names} - self._named:
-      if what := given.like_an_argument(name):
+      if what := given.like_an_argument(name) or (given.like_a_label(name) if unlabelled else None):
         raise OptionError(f"'{name}' is no argument of add(), and would be a field: {what}; Writer(fields=[...]) names one that is meant")
       self._named.add(name)
 
-  def _fields(self, fields: dict[str, Any], key: bytes) -> dict[str, bytes]:
+  def _fields(self, fields: dict[str, Any], key: bytes, unlabelled: bool) -> dict[str, bytes]:
     if self._required is not None and fields.keys() != self._required:
       for name in fields.keys() - self._required:
         raise OptionError(f"sample {given.shown(key)}: the Writer has no field '{name}'{nearest(name, self._required)}")
       for name in self._required - fields.keys():
         raise OptionError(f"sample {given.shown(key)} lacks the field '{name}'; {name}=None says that it has none")
-    self._check_names(fields)
+    self._check_names(fields, unlabelled)
     found = {}
     for name, value in fields.items():
       c_text(name, "the name of a field")

@@ -17,6 +17,9 @@ IMAGE = "image"
 _MOST_KEY_BYTES, _MOST_LABEL_BYTES = 4096, 255
 _MOST_LABEL = 999_999
 _MOST_SHOWN, _MOST_LISTED = 200, 10
+# What others call a label. Not "cls", a field of WebDataset of its own.
+_OTHER_LABELS = {"target", "targets", "y", "ys", "category", "categoryid", "categories", "class", "classes", "classname", "classid", "classidx",
+                 "classindex", "classlabel", "label", "labels", "labelid", "groundtruth"}
 
 
 def absolute(path: Path, what: str) -> bytes:
@@ -160,6 +163,13 @@ def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str
     if encoding not in (*ENCODINGS, None):
       raise OptionError(f"fields: the encoding of {name} must be one of {', '.join(ENCODINGS)}, not {encoding!r}")
   return encodings, frozenset(fields) - {IMAGE}
+
+
+def like_a_label(name: str) -> str | None:
+  """What a field of that name may have been meant as where a sample has no label; None: a field."""
+  if name.lower().replace("_", "").replace("-", "") in _OTHER_LABELS:
+    return "the sample has no label: the class of a sample is label= of add(), and labels= of add_many()"
+  return None
 
 
 def like_an_argument(name: str) -> str | None:

@@ -961,6 +961,22 @@ class WriterTest(unittest.TestCase):
       writer.add_sample(shardpack.Dataset(self.out + "-declared")[0])
     self.assertEqual(held(self.out + "-copy"), {"a": (None, {"image": image(0), "labels": b"x", "split": b"val"})})
 
+  def test_other_words_for_a_label_are_no_fields_without_one(self):
+    with shardpack.Writer(self.out) as writer:
+      for name in ("target", "y", "category", "category_id", "class_", "classname", "Target", "label_id", "class-idx"):
+        with self.subTest(name), self.assertRaisesRegex(shardpack.OptionError, f"'{name}' is no argument of add.*has no label: .* label= of add"):
+          writer.add("a", image(0), **{name: "3"})
+      with self.assertRaisesRegex(shardpack.OptionError, "labels= of add_many"):
+        writer.add_many(["a"], [image(0)], target=["3"])
+      writer.add("a", image(0), "cat", target="3", y="4")
+      writer.add_many(["b"], [image(1)], ["cat"], category=["5"])
+    for fields in (["target"], None):
+      with shardpack.Writer(f"{self.out}-{fields}", fields=fields) as writer:
+        if fields:
+          writer.add("a", image(0), target="3")
+        else:
+          writer.add("a", image(0), caption="3", year="2000", history="x")
+
   def test_a_forked_child_has_no_writer(self):
     with shardpack.Writer(self.out) as writer:
       writer.add("a", image(0))
