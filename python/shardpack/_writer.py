@@ -576,6 +576,7 @@ class Writer:
     handle = self._open_handle()
     if not any(word.startswith(b"--missing-part") for word in self._words):
       _parts.check_labels(self._path, self._alone)
+    _parts.check_kinds(self._path)
     resumed = _parts.resumed_of(self._path, self._workers)
     command = [b"convert", *self._words, b"--out=" + self._path, b"--", _parts.folder(self._path)]
     # Its start is waited for as any call of the library.
