@@ -149,7 +149,7 @@ class Writer:
     else:
       if not names or {b"manifest.json", b".pack"} & {*names} or os.path.exists(os.path.join(_parts.folder(self._path), b"manifest.json")):
         return
-      what = f"is not empty and holds no dataset (first entry: {given.shown(min(names))})"
+      what = f"is not empty and holds no dataset (first entry: {given.shown_key(min(names))})"
     raise made_error(ExistsError, f"{given.shown(self._path)} {what}: a Writer makes a folder of its own, so give it another path",
                      {"code": "EXISTS", "path": os.fsdecode(self._path)})
 
@@ -367,13 +367,13 @@ class Writer:
   def _refuse_mixed(self, key: bytes) -> None:
     has = ("no label, and the samples before it have one: give it one" if self._labelled else
            "a label, and the samples before it have none: give labels to all")
-    raise OptionError(f"sample {given.shown(given.key(key))} has {has}, or Writer(..., missing_part=\"keep\") takes samples without a label")
+    raise OptionError(f"sample {given.shown_key(key)} has {has}, or Writer(..., missing_part=\"keep\") takes samples without a label")
 
   def _label_of(self, label: str | SupportsIndex, key: bytes) -> bytes:
     try:
       return self._label(label)
     except OptionError as error:
-      error.args = (f"sample {given.shown(key)}: {error}",)
+      error.args = (f"sample {given.shown_key(key)}: {error}",)
       raise
 
   def _label(self, label: str | SupportsIndex) -> bytes:
@@ -402,23 +402,23 @@ class Writer:
 
   def _image(self, image: Any, key: bytes, encode: str | None, quality: int | None) -> bytes:
     if image is None:
-      raise OptionError(f"sample {given.shown(key)} lacks an image")
+      raise OptionError(f"sample {given.shown_key(key)} lacks an image")
     encode = given.pixels_encoding(encode) or self._encode
     if quality is not None:
       quality = given.quality(quality)
       if isinstance(image, (bytes, bytearray, memoryview)):
-        raise OptionError(f"quality is of arrays, and the image of sample {given.shown(key)} is encoded already; no field has that name")
+        raise OptionError(f"quality is of arrays, and the image of sample {given.shown_key(key)} is encoded already; no field has that name")
       if encode == "png":
-        raise OptionError(f"quality is of JPEG, and the image of sample {given.shown(key)} is encoded as PNG, which loses nothing")
-    image = pixels_of(image, f"image of sample {given.shown(key)}")
+        raise OptionError(f"quality is of JPEG, and the image of sample {given.shown_key(key)} is encoded as PNG, which loses nothing")
+    image = pixels_of(image, f"image of sample {given.shown_key(key)}")
     if not isinstance(image, (bytes, bytearray, memoryview)) and not is_array(image):
-      raise OptionError(f"image of sample {given.shown(key)} must be the bytes of an encoded image or an array, not "
+      raise OptionError(f"image of sample {given.shown_key(key)} must be the bytes of an encoded image or an array, not "
                         f"{type(image).__name__}{way_on(image, may_be_path=True)}")
     if self._stores_8_bits and str(getattr(image, "dtype", "uint8")).rpartition(".")[2] != "uint8":
-      raise OptionError(f"image of sample {given.shown(key)} must be of uint8, as this format stores pixels, not of {image.dtype}")
+      raise OptionError(f"image of sample {given.shown_key(key)} must be of uint8, as this format stores pixels, not of {image.dtype}")
     if encode is None and hasattr(image, "dtype"):
-      raise OptionError(f"image of sample {given.shown(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
-    return encoded(image, f"image of sample {given.shown(key)}", encode, quality or self._quality)
+      raise OptionError(f"image of sample {given.shown_key(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
+    return encoded(image, f"image of sample {given.shown_key(key)}", encode, quality or self._quality)
 
   def _check_names(self, names: Iterable[str], unlabelled: bool) -> None:
     """That none is a misspelt argument; what Writer(fields=...) names is meant."""
@@ -430,9 +430,9 @@ class Writer:
   def _fields(self, fields: dict[str, Any], key: bytes, unlabelled: bool) -> dict[str, bytes]:
     if self._required is not None and fields.keys() != self._required:
       for name in fields.keys() - self._required:
-        raise OptionError(f"sample {given.shown(key)}: the Writer has no field '{name}'{nearest(name, self._required)}")
+        raise OptionError(f"sample {given.shown_key(key)}: the Writer has no field '{name}'{nearest(name, self._required)}")
       for name in self._required - fields.keys():
-        raise OptionError(f"sample {given.shown(key)} lacks the field '{name}'; {name}=None says that it has none")
+        raise OptionError(f"sample {given.shown_key(key)} lacks the field '{name}'; {name}=None says that it has none")
     self._check_names(fields, unlabelled)
     found = {}
     for name, value in fields.items():
@@ -441,7 +441,7 @@ class Writer:
         found[name] = value
       elif value is not None:
         encoding = self._encodings.get(name) or (ending if (ending := name.rpartition(".")[2]) in ENCODINGS else None)
-        found[name] = encoded(value, f"{name} of sample {given.shown(key)}", encoding, self._quality)
+        found[name] = encoded(value, f"{name} of sample {given.shown_key(key)}", encoding, self._quality)
     return found
 
   def _add_to_batch(self, key: bytes, label: bytes, image: bytes, fields: dict[str, bytes]) -> None:
@@ -489,7 +489,7 @@ class Writer:
       raise
 
   def _account(self, refused: dict[bytes, OptionError]) -> None:
-    self._refused += [(given.shown(key), error) for key, error in refused.items()]
+    self._refused += [(given.shown_key(key), error) for key, error in refused.items()]
     self._sending = None
     self._added -= len(refused)
     self._seen.difference_update(map(hash, refused))

@@ -37,9 +37,12 @@ def key(value: object) -> bytes:
 
 
 def shown_key(value: object) -> str:
-  """For messages; also for values that are not keys."""
+  """For messages: shortened, and without what a terminal would obey; also for values that are not keys."""
   try:
-    return shown(key(value))
+    text = shown(key(value))
+    if len(text) > _MOST_SHOWN:
+      text = text[:_MOST_SHOWN] + "..."
+    return text if text.isprintable() else "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
   except OptionError:
     return repr(value[:100] if isinstance(value, (str, bytes)) else value)[:_MOST_SHOWN]
 

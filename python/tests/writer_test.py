@@ -977,6 +977,23 @@ class WriterTest(unittest.TestCase):
         else:
           writer.add("a", image(0), caption="3", year="2000", history="x")
 
+  def test_keys_are_shown_escaped_and_shortened(self):
+    for key in (image(0), image(0)[:300].replace(b"\0", b"\x1b"), b"\x1b[31m" + b"x" * 3000, "a\x1b[31m\n", "\x9b31m"):
+      writer = shardpack.Writer(self.out, fresh=True)
+      for call in (lambda key=key: writer.add(key, "a/b"), lambda key=key: writer.add(key, image(0), 1.5),
+                   lambda key=key: writer.add_many([key], ["a/b"]), lambda key=key: writer.add_many([key], [b"none"]),
+                   lambda key=key: writer.add(key, image(0), quality=5)):
+        with self.assertRaises(shardpack.OptionError) as caught:
+          call()
+        said = str(caught.exception)
+        self.assertTrue(said.replace("\n", "").isprintable(), ascii(said))
+        self.assertLess(len(said), 1500)
+      writer.close()
+    with shardpack.Writer(self.out, fresh=True) as writer:
+      with self.assertRaisesRegex(shardpack.OptionError, "sample \xe9t\xe9 lacks an image"):
+        writer.add("\xe9t\xe9")
+      writer.add("a", image(0))
+
   def test_a_forked_child_has_no_writer(self):
     with shardpack.Writer(self.out) as writer:
       writer.add("a", image(0))
