@@ -16,7 +16,6 @@ from ._options import CROPS, DTYPES, FILTERS, LAYOUTS, Dtype, choice, dtype_name
 _DTYPES = {name: number for name, number in DTYPES.items() if name != "bfloat16"}
 _MOST_VIEWS = 64  # of the library's loader
 _SCALE, _RATIO, _SHORTEST_SIDE = (0.08, 1.0), (3 / 4, 4 / 3), 256
-_MEAN, _STD = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 
 
 class Decode:
@@ -45,7 +44,7 @@ class Decode:
     if dtype == "bfloat16":
       raise OptionError("NumPy has no bfloat16; a DeviceLoader casts to it")
     kind, channels = choice(dtype, "dtype", _DTYPES), whole(channels, "channels", 8, least=1)
-    means, stds = normalised(dtype, mean, std, channels)
+    means, stds = normalising(dtype, mean, std, channels)
     _without_effect(crop, "random_resized", scale=scale, ratio=ratio)
     _without_effect(crop, "center", shortest_side=shortest_side)
     self._options = _c.decode(
@@ -89,14 +88,6 @@ class Decode:
     """What the host does of it, and the options of a DeviceLoader that does the rest."""
     rest = {name: self._given[name] for name in ("dtype", "layout", "mean", "std")}
     return Decode(**{name: value for name, value in self._given.items() if name not in rest}), rest
-
-
-def normalised(dtype: Any, mean: Optional[Sequence[float]], std: Optional[Sequence[float]], channels: int = 3) -> tuple[Any, Any]:
-  """mean and std of (number - mean) / std, for each channel one; None: those that change nothing."""
-  numbers = normalising(dtype, _MEAN if mean is None else mean, _STD if std is None else std, channels)
-  if (dtype or "uint8") == "uint8" and not (mean is None and std is None):
-    raise OptionError("mean and std need another dtype than 'uint8', such as 'float32'")
-  return numbers
 
 
 def _without_effect(crop: str, needed: str, **options: Any) -> None:

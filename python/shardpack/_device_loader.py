@@ -11,13 +11,13 @@ from . import _c, _resume
 from ._batch import BatchFacts, Look
 from ._batches import Batches
 from ._dataset import Dataset
-from ._decode import Decode, normalised
+from ._decode import Decode
 from ._device import Device
 from ._errors import OptionError, StateError, UnsupportedError
 from ._frameworks import converted, framework_of
 from ._library import Handle, call, library, made, text_made, waited
 from ._loader import Loader, cursor_at
-from ._options import DTYPES, FILTERS, LAYOUTS, Dtype, choice, cursor_text, dtype_name, flag, of_type, signed, whole
+from ._options import DTYPES, FILTERS, LAYOUTS, Dtype, choice, cursor_text, dtype_name, flag, normalising, of_type, signed, whole
 from ._order import Order
 from ._targets import Form, target_of
 from ._tensor import drop_untaken, labels_of, pixels_of
@@ -265,7 +265,7 @@ class DeviceLoader(BatchesOnDevice):
     preprocess = dtype is not None or decode is not None
     if to is not None:
       framework_of(to)
-    means, stds = normalised(dtype, mean, std)
+    means, stds = normalising(dtype, mean, std)
     self._options = _c.device_options(
         size=ctypes.sizeof(_c.device_options),
         prefetch_batches=whole(prefetch_batches, "prefetch_batches", 32, least=1),
@@ -391,7 +391,7 @@ class ResidentLoader(BatchesOnDevice):
     if to is not None:
       framework_of(to)
     dtype = dtype_name(dtype)
-    means, stds = normalised(dtype, mean, std)
+    means, stds = normalising(dtype, mean, std)
     self._options = _c.resident_options(
         size=ctypes.sizeof(_c.resident_options),
         width=whole(width, "width", 32),
