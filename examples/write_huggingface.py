@@ -5,17 +5,22 @@
 FOLDER is what `dataset.save_to_disk` wrote; `datasets.load_dataset("cifar10", split="train")` is as good.
 """
 
+import argparse
 import sys
 
 import datasets
 from shardpack.adapters import hf
 
-folder, out = sys.argv[1:3]
-source = datasets.load_from_disk(folder)
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("folder", metavar="FOLDER")
+parser.add_argument("out", metavar="OUT")
+parser.add_argument("format", metavar="FORMAT", nargs="?", default="webdataset")
+given = parser.parse_args()
+
+source = datasets.load_from_disk(given.folder)
 image = next(name for name, feature in source.features.items() if isinstance(feature, datasets.Image))
 label = next((name for name, feature in source.features.items() if isinstance(feature, datasets.ClassLabel)),
              "label" if "label" in source.features else None)
-form = sys.argv[3] if len(sys.argv) > 3 else "webdataset"
-if form == "lmdb":  # holds images and labels alone
+if given.format == "lmdb":  # holds images and labels alone
   source = source.select_columns([name for name in (image, label) if name is not None])
-print(hf.write(source, out, image=image, label=label, format=form, progress=sys.stderr.isatty()))
+print(hf.write(source, given.out, image=image, label=label, format=given.format, progress=sys.stderr.isatty()))

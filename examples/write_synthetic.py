@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import sys
 from typing import Any
@@ -14,6 +15,7 @@ import shardpack
 
 SIDE = 64
 SHAPES = ("square", "disc")
+EXISTS = 3  # exit code of a process that may not write OUT
 
 
 def draw(n: int) -> tuple[str, Any, list[int]]:
@@ -31,7 +33,11 @@ def draw(n: int) -> tuple[str, Any, list[int]]:
 
 def write(out: str, count: int, worker: int, workers: int) -> None:
   """The samples of one process."""
-  with shardpack.Writer(out, worker=worker, workers=workers, encode="png", fields=["image", "txt", "json"]) as writer:
+  try:
+    opened = shardpack.Writer(out, worker=worker, workers=workers, encode="png", fields=["image", "txt", "json"])
+  except shardpack.ExistsError:
+    sys.exit(EXISTS)
+  with opened as writer:
     for n in range(worker, count, workers):
       key = f"{n % 100:02}/{n:06}"
       if key not in writer:
@@ -40,13 +46,19 @@ def write(out: str, count: int, worker: int, workers: int) -> None:
 
 
 if __name__ == "__main__":
-  path, samples = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 2000
-  processes = int(sys.argv[3]) if len(sys.argv) > 3 else 2
+  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser.add_argument("out", metavar="OUT")
+  parser.add_argument("samples", metavar="SAMPLES", nargs="?", type=int, default=2000)
+  parser.add_argument("processes", metavar="PROCESSES", nargs="?", type=int, default=2)
+  given = parser.parse_args()
+  path, samples, processes = given.out, given.samples, given.processes
   running = [multiprocessing.get_context("spawn").Process(target=write, args=(path, samples, n, processes)) for n in range(processes)]
   for process in running:
     process.start()
   for process in running:
     process.join()
+  if any(process.exitcode == EXISTS for process in running):
+    sys.exit(f"{path} is complete already, or has files of other programs: give another OUT")
   if any(process.exitcode for process in running):
     sys.exit("a process has failed; the same command goes on")
   print(shardpack.finish(path))

@@ -128,7 +128,8 @@ class Dataset:
   def __getitem__(self, which: Any) -> Any:
     """dataset[7], dataset[-1]: a Sample, read and verified. dataset[2:9], dataset[mask], dataset[ids]: a Dataset of these.
 
-    IndexError for a number past the end.
+    IndexError for a number past the end; OptionError for a mask of zeros and ones that is not bool: a row of nothing else, which is as
+    long as the dataset (of more than two samples).
     """
     # torch makes a number of a row with one entry too.
     if getattr(which, "ndim", 0) or not hasattr(which, "__index__"):

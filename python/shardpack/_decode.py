@@ -21,8 +21,8 @@ _SCALE, _RATIO, _SHORTEST_SIDE = (0.08, 1.0), (3 / 4, 4 / 3), 256
 class Decode:
   """Decoding to arrays of one size: crop, antialiased resize, flip, type.
 
-  crop: 'random_resized' (scale: share of the area; ratio: width / height), 'center' (of shortest_side) or 'resize'.
-  flip: how probable it is that an image is mirrored. mean, std: of numbers from 0 to 1, for dtype 'float32' and 'float16'.
+  crop: 'random_resized' (scale: share of the area, by default 0.08 to 1; ratio: width / height, 3/4 to 4/3), 'center' (of shortest_side,
+  256) or 'resize'. flip: how probable it is that an image is mirrored. mean, std: of numbers from 0 to 1, for dtype 'float32' and 'float16'.
   dtype: 'uint8', 'float32' or 'float16', or one of torch, NumPy or JAX.
   filter: 'bilinear', 'box', 'bicubic' or 'lanczos', antialiased. channels: 1 or 3. layout: 'nhwc' or 'nchw'. fast: a little faster
   and less exact JPEG decoding. augment: an Augment, or its text, applied after the flip. views: versions of each image, each with
@@ -34,10 +34,10 @@ class Decode:
   (20, 3, 48, 64)
   """
 
-  def __init__(self, width: int = 224, height: int = 224, *, crop: str = "random_resized", scale: Sequence[float] = _SCALE,
-               ratio: Sequence[float] = _RATIO, shortest_side: int = _SHORTEST_SIDE, flip: float = 0.0,
+  def __init__(self, width: int = 224, height: int = 224, *, crop: str = "random_resized", scale: Optional[Sequence[float]] = None,
+               ratio: Optional[Sequence[float]] = None, shortest_side: Optional[int] = None, flip: float = 0.0,
                filter: str = "bilinear", channels: int = 3, dtype: Dtype = "uint8", layout: str = "nhwc",
-               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), fast: bool = False, augment: Union[Augment, str, None] = None,
+               mean: Optional[Sequence[float]] = None, std: Optional[Sequence[float]] = None, fast: bool = False, augment: Union[Augment, str, None] = None,
                views: int = 1) -> None:
     dtype = dtype_name(dtype)
     self._given = {name: value for name, value in locals().items() if name != "self"}
@@ -45,15 +45,15 @@ class Decode:
       raise OptionError("NumPy has no bfloat16; a DeviceLoader casts to it")
     kind, channels = choice(dtype, "dtype", _DTYPES), whole(channels, "channels", 8, least=1)
     means, stds = normalising(dtype, mean, std, channels)
-    _without_effect(crop, "random_resized", scale=(scale, _SCALE), ratio=(ratio, _RATIO))
-    _without_effect(crop, "center", shortest_side=(shortest_side, _SHORTEST_SIDE))
+    _without_effect(crop, "random_resized", scale=scale, ratio=ratio)
+    _without_effect(crop, "center", shortest_side=shortest_side)
     self._options = _c.decode(
         size=ctypes.sizeof(_c.decode),
         width=whole(width, "width", 32, least=1),
         height=whole(height, "height", 32, least=1),
         crop=choice(crop, "crop", CROPS),
         filter=choice(filter, "filter", FILTERS),
-        shortest_side=whole(shortest_side, "shortest_side", 32, least=1),
+        shortest_side=_SHORTEST_SIDE if shortest_side is None else whole(shortest_side, "shortest_side", 32, least=1),
         channels=channels,
         flip_probability=within(flip, "flip", 0, 1, "a probability, from 0 to 1"),
         type=kind,
@@ -61,10 +61,10 @@ class Decode:
         mean=means,
         std=stds,
         fast=flag(fast, "fast"))
-    self._options.min_scale, self._options.max_scale = _range(scale, "scale")
+    self._options.min_scale, self._options.max_scale = _range(_SCALE if scale is None else scale, "scale")
     self._augment = given_plan(augment)
     self._views = whole(views, "views", least=1, most=_MOST_VIEWS)
-    self._options.min_ratio, self._options.max_ratio = _range(ratio, "ratio")
+    self._options.min_ratio, self._options.max_ratio = _range(_RATIO if ratio is None else ratio, "ratio")
     call(library.decode_check, self._options)  # which knows how they fit each other
 
   def __repr__(self) -> str:
@@ -90,9 +90,11 @@ class Decode:
     return Decode(**{name: value for name, value in self._given.items() if name not in rest}), rest
 
 
-def _without_effect(crop: str, needed: str, **options: tuple[Any, Any]) -> None:
-  for name, (value, default) in options.items():
-    if crop != needed and (_range(value, name) if isinstance(default, tuple) else whole(value, name)) != default:
+def _without_effect(crop: str, needed: str, **options: Any) -> None:
+  """Refuses what was given, be it the default: who gives it means another crop."""
+  for name, value in options.items():
+    if crop != needed and value is not None:
+      (whole if name == "shortest_side" else _range)(value, name)  # which is refused as what it is
       raise OptionError(f"{name} needs crop='{needed}'")
 
 

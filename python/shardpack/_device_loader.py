@@ -245,7 +245,7 @@ class DeviceLoader(BatchesOnDevice):
   """
 
   def __init__(self, loader: Loader, *, decode: Optional[Decode] = None, dtype: Optional[Dtype] = None, layout: Optional[str] = None,
-               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), width: int = 0, height: int = 0,
+               mean: Optional[Sequence[float]] = None, std: Optional[Sequence[float]] = None, width: int = 0, height: int = 0,
                filter: Optional[str] = None, prefetch_batches: int = 2, channels_last: bool = False, decode_by: str = "device",
                share_decoding: bool = False, decode_regions: bool = False, to: Optional[str] = None) -> None:
     device = of_type(loader, Loader, "loader")._device
@@ -380,7 +380,7 @@ class ResidentLoader(BatchesOnDevice):
 
   def __init__(self, dataset: Dataset, order: Order, device: Device, width: int, height: int, *,
                decode: Optional[Decode] = None, rank: int = 0, world_size: int = 1, dtype: Dtype = "float16", layout: str = "nchw",
-               mean: Sequence[float] = (0.0, 0.0, 0.0), std: Sequence[float] = (1.0, 1.0, 1.0), epochs: int = 0,
+               mean: Optional[Sequence[float]] = None, std: Optional[Sequence[float]] = None, epochs: int = 0,
                augment_seed: int = 0, cursor: Union[str, bytes, None] = None, threads: int = 0,
                to: Optional[str] = None) -> None:
     of_type(dataset, Dataset, "dataset")

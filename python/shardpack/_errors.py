@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from errno import EDQUOT, ENOSPC
 from typing import Any, Iterable, Mapping, Sequence, TypeVar
 
 
@@ -149,7 +150,7 @@ class PackExistsError(PackError, ExistsError):
 
 
 class SystemCallError(Error, OSError):
-  """Any other error of the system; `errno` is its number."""
+  """Any other error of the system; `errno` is its number: ENOSPC or EDQUOT where a disk is full."""
 
 
 class DeviceError(Error, RuntimeError):
@@ -163,6 +164,8 @@ class InternalError(Error, RuntimeError):
 class NoAnswerError(Error, TimeoutError):
   """A device or consumer did not answer in time."""
 
+
+DISK_FULL = (ENOSPC, EDQUOT)
 
 _OF_CODE: dict[str, type[Error]] = {
     "INVALID": OptionError,
@@ -183,6 +186,8 @@ _OF_CODE: dict[str, type[Error]] = {
 
 def of(code: str, info: Any) -> Error:
   """The exception for a code's name and a shardpack_error_info."""
+  if code == "NO_MEMORY" and info.system_errno in DISK_FULL:  # C has one code for all that has run out
+    code = "IO"
   attributes: dict[str, Any] = {"code": code}
   for name in ("path", "shard", "key", "field"):
     text = _text(getattr(info, name))

@@ -89,8 +89,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
          rank: Union[int, str] = "auto", world_size: Union[int, str] = "auto", drop_last: bool = False, pad_last: bool = False,
          crop: str = "random_resized", scale: Optional[Sequence[float]] = None, ratio: Optional[Sequence[float]] = None,
          shortest_side: Optional[int] = None, flip: float = 0.0, filter: str = "bilinear", channels: int = 3,
-         dtype: Dtype = "uint8", layout: str = "nhwc", mean: Sequence[float] = (0.0, 0.0, 0.0),
-         std: Sequence[float] = (1.0, 1.0, 1.0), augment: Union[Augment, str, None] = None, views: int = 1,
+         dtype: Dtype = "uint8", layout: str = "nhwc", mean: Optional[Sequence[float]] = None,
+         std: Optional[Sequence[float]] = None, augment: Union[Augment, str, None] = None, views: int = 1,
          mix: Optional[Mix] = None, fields: Sequence[str] = ("image",),
          decode_fields: Optional[Mapping[str, FieldDecodes]] = None, device: Any = None, channels_last: bool = False,
          decode_on: str = "host", to: Optional[str] = None, weights: Any = None, epoch_samples: int = 0, cursor: Any = None,
@@ -198,6 +198,9 @@ def _global_batch(batch: Optional[int], global_batch: Optional[int], share: Shar
   if (batch is None) == (global_batch is None):
     raise OptionError("load() needs batch=, the samples of this process's batch, or global_batch=, those of all processes"
                       if batch is None else "batch and global_batch say the same: give one of them")
+  for name, value in (("batch", batch), ("global_batch", global_batch)):
+    if isinstance(value, bool):
+      raise OptionError(f"{name} must be a number of samples, not {value}")
   if batch is not None:
     return int(whole(batch, "batch", 32, least=1)) * share.world_size
   all_of_them = int(whole(global_batch, "global_batch", 32, least=1))
@@ -238,8 +241,6 @@ def _refuse_without_size(given: Mapping[str, Any]) -> None:
 
 
 def _same(value: Any, default: Any) -> bool:
-  if isinstance(default, tuple) and hasattr(value, "__iter__"):
-    return tuple(value) == default
   return value is None if default is None else bool(value == default)
 
 

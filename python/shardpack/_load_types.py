@@ -122,8 +122,8 @@ class MostOptions(TypedDict, total=False):
   channels: int
   dtype: Union[Literal["uint8", "float32", "float16", "bfloat16"], type, "numpy.dtype[Any]", DtypeOfTorch]
   layout: Literal["nhwc", "nchw"]
-  mean: Sequence[float]
-  std: Sequence[float]
+  mean: Optional[Sequence[float]]
+  std: Optional[Sequence[float]]
   augment: Union[Augment, str, None]
   views: int
   mix: Optional[Mix]

@@ -111,10 +111,12 @@ def of_type(value: Any, of: Any, what: str) -> Any:
   return value
 
 
-def normalising(dtype: Any, mean: Sequence[float], std: Sequence[float], channels: int = 3) -> tuple[Any, Any]:
-  """mean and std of (number - mean) / std, for each channel one."""
-  mean, std = (_numbers(value, what, channels) for value, what in ((mean, "mean"), (std, "std")))
-  if (dtype or "uint8") == "uint8" and (any(number != 0 for number in mean) or any(number != 1 for number in std)):
+def normalising(dtype: Any, mean: Optional[Sequence[float]], std: Optional[Sequence[float]], channels: int = 3) -> tuple[Any, Any]:
+  """mean and std of (number - mean) / std, for each channel one; None: those that change nothing."""
+  given = mean is not None or std is not None
+  mean, std = (_numbers(default if value is None else value, what, channels) for value, what, default in
+               ((mean, "mean", (0.0, 0.0, 0.0)), (std, "std", (1.0, 1.0, 1.0))))
+  if given and (dtype or "uint8") == "uint8":
     raise OptionError("mean and std need another dtype than 'uint8', such as 'float32'")
   means, stds = _threes(mean, "mean", channels), _threes(std, "std", channels)
   if 0 in tuple(stds):  # would count as 1

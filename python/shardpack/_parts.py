@@ -189,10 +189,10 @@ def check_agreed(path: bytes, words: list[bytes], workers: int, classes: list[by
                       f"classes=, or remove {parts} to start again without its samples")
   if workers > 1 and before.classes != classes:
     raise OptionError(f"the workers before this one have other classes: {_named(before.classes)}, not {_named(classes)}; give all the "
-                      f"same, or remove {os.fsdecode(os.path.join(folder(path), _OPTIONS))}")
+                      f"same, or remove {parts} to start all of them again without their samples")
   if workers > 1 and before.words != words:
     raise OptionError(f"the workers before this one have other arguments: {_text(before.words)}, not {_text(words)}; give all the "
-                      f"same, or remove {os.fsdecode(os.path.join(folder(path), _OPTIONS))}")
+                      f"same, or remove {parts} to start all of them again without their samples")
 
 
 def begin(path: bytes, worker: int) -> None:
@@ -233,6 +233,23 @@ def check_labels(path: bytes, alone: bool) -> None:
     raise OptionError(f"the samples of {_some(parts[True])} in {shown} have labels, and those of {_some(parts[False])} have none. Nothing was published: "
                       f"shardpack.finish({out!r}, missing_part=\"keep\") packs them without one; or remove {_some([name + '.*' for name in parts[False]])} "
                       f"there, and run {'the Writer' if alone else 'worker ' + workers} again, with labels")
+
+
+def check_kinds(path: bytes) -> None:
+  """OptionError names the parts if the labels of some are numbers, and those of others names, as of a worker that had classes alone:
+  all would be names, and numbered anew."""
+  agreed = _labels(path)
+  if agreed is None or not agreed[0]:
+    return
+  named: dict[str, str] = {}
+  for name in sorted(filter(_is_part, _names(path))):
+    with suppress(FileNotFoundError, ValueError, KeyError, TypeError):  # of what is damaged the library says so
+      if texts := [text for text in _read(path, name)["classes"] if text and not text.isdigit()]:
+        named[name.decode().removesuffix(".json")] = texts[0]
+  if named:
+    shown = os.fsdecode(folder(path))
+    raise OptionError(f"labels of {_some([*named])} in {shown} are names, such as {next(iter(named.values()))!r}, and others in there are numbers, such "
+                      f"as {os.fsdecode(agreed[1])}. Nothing was published: remove {shown}, and run all workers again, with the same classes=")
 
 
 def _some(names: list[str]) -> str:

@@ -131,7 +131,8 @@ class Sample(Mapping[str, Any]):
     return json.loads(self.fields[field])
 
   def decode(self, channels: int = 3) -> numpy.typing.NDArray[numpy.uint8]:
-    """The image's pixels, uint8 [height, width, channels], as a Loader decodes them: turned upright by its EXIF orientation.
+    """The image's pixels, uint8 [height, width, channels], as a Loader decodes them: turned upright by its EXIF orientation:
+    height and width of the sample are those as stored, so of an image that lies on its side they are the other way round here.
 
     channels: 3, RGB, or 1, gray. Decodes the bytes that the sample holds, in this thread, so a pickled sample needs no dataset.
     For many images, use shardpack.load, which decodes with all cores.
@@ -140,7 +141,7 @@ class Sample(Mapping[str, Any]):
     kind of image that a Loader does not decode either, NoMemoryError for more than 64 million pixels.
 
     >>> sample = shardpack.Dataset("shards")[0]
-    >>> sample.decode(channels=1).shape == (sample.height, sample.width, 1)
+    >>> sample.decode(channels=1).shape == (sample.height, sample.width, 1)     # which has no EXIF orientation
     True
     """
     try:

@@ -61,6 +61,8 @@ def _numbers(dataset: Dataset, which: Any) -> Array:
   numpy = import_numpy()
   if isinstance(which, (str, bytes)):
     raise TypeError(f"a sample is asked for by its number; dataset.get({which!r}) is the one with that key")
+  if isinstance(which, (list, tuple)) and len(kinds := {*map(type, which)}) > 1 and not kinds.isdisjoint((bool, numpy.bool_)):
+    raise TypeError("a row has True or False among numbers: a mask has nothing else, and a row of numbers none of them")
   array = row_of(which, "samples", "asked for by a number, a slice, a mask or a row of numbers")
   if array.ndim != 1 or (array.size > 0 and array.dtype.kind not in "iub"):
     raise TypeError("samples must be asked for by a number, a slice, a mask or a row of numbers, not by "
@@ -71,6 +73,9 @@ def _numbers(dataset: Dataset, which: Any) -> Array:
   if array.size == 0:
     return numpy.empty(0, numpy.int64)
   low, high = int(array.min()), int(array.max())
+  if len(array) == count > 2 and 0 <= low <= high <= 1:  # which ids hardly ever are
+    raise OptionError(f"a row of {count} zeros and ones, one for each sample, would choose samples 0 and 1 alone: a mask must be bool: "
+                      "mask.astype(bool), or mask.bool() of a tensor")
   if low < -count or high >= count:
     raise _past_the_end(low if low < -count else high, count)
   if low >= 0:
@@ -131,6 +136,8 @@ def _label(dataset: Dataset, value: Any) -> int:
           f"; it has {', '.join(classes[:10])}{', ...' if len(classes) > 10 else ''}" if classes else ": its labels have no names")))
     return classes.index(value)
   try:
+    if isinstance(value, (bool, import_numpy().bool_)):
+      raise TypeError
     number = index(value)
   except TypeError:
     raise OptionError(f"label must be a class's name, a label's number or a list of these, not {value!r}") from None

@@ -6,19 +6,22 @@ import atexit
 import ctypes
 import os
 import re
+import sys
 import threading
 import warnings
 import weakref
+from contextlib import contextmanager
 from operator import itemgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence, SupportsIndex, Union
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Sequence, SupportsIndex, Union
 
 from . import _arguments, _c, _parts
 from . import _writer_arguments as given
 from ._arguments import Path
 from ._aside import Aside
 from ._encode import ENCODINGS, encoded, is_array, pixels_of, way_on
-from ._errors import ExistsError, NotFoundError, OptionError, PackError, PackUsageError, StateError, nearest
+from ._errors import (DISK_FULL, ExistsError, NotFoundError, OptionError, PackError, PackUsageError, StateError, SystemCallError, made_error,
+                      nearest)
 from ._jobs import Job, check_flags, keywords_in
 from ._library import Handle, call, library, made
 from ._options import c_text, whole
@@ -77,7 +80,7 @@ class Writer:
   `layout`, `shuffle`, `split`, `resize`, `jobs`.
 
   Lifetime: holds a lock on its part of PATH.parts. Threads: any; their calls take turns. A forked child cannot use it.
-  Errors: ExistsError if there is a dataset (or at the end, where samples of it were left in PATH.parts); StateError if another Writer of this worker is open; OptionError (a ValueError and
+  Errors: ExistsError if there is a dataset, a file or a folder with other files (or at the end, where samples of it were left in PATH.parts); StateError if another Writer of this worker is open; OptionError (a ValueError and
   TypeError) for arguments.
 
   >>> with shardpack.Writer("drawn", format="tfrecord") as writer:
@@ -116,6 +119,7 @@ class Writer:
     # What cannot be an image is left out at the end where that is allowed.
     self._takes_unlabelled = flags.get("missing_part") == "keep"
     self._takes_all = any(word.startswith(b"--max-skip") for word in self._words)
+    self._refuse_other_files()
     if fresh:
       self._remove_earlier(fresh, overwrite)
     agreed = (self._words, 0 if self._alone else self._workers, self._classes)
@@ -128,11 +132,26 @@ class Writer:
         _parts.forget_labels(self._path)
       if self._earlier:
         alone = "; Writer(..., fresh=True) begins anew" if self._alone else ""
-        warnings.warn(f"the Writer of {given.shown(self._path)} goes on with {self._earlier} samples that an earlier run has added "
-                      f"({self._parts()}): `if key not in writer` leaves them as they are{alone}", RuntimeWarning, stacklevel=2)
+        _warn_each_time(f"the Writer of {given.shown(self._path)} goes on with {self._earlier} samples that an earlier run has added "
+                      f"({self._parts()}): `if key not in writer` leaves them as they are{alone}")
     except BaseException:
       self._let_go()
       raise
+
+  def _refuse_other_files(self) -> None:
+    """Which the finish would refuse, once all samples are there. Where a dataset is, or is being published, the library judges."""
+    try:
+      names = os.listdir(self._path)
+    except NotADirectoryError:
+      what = "is a file"
+    except OSError:  # it is not there, or what the library says of it
+      return
+    else:
+      if not names or {b"manifest.json", b".pack"} & {*names} or os.path.exists(os.path.join(_parts.folder(self._path), b"manifest.json")):
+        return
+      what = f"is not empty and holds no dataset (first entry: {given.shown_key(min(names))})"
+    raise made_error(ExistsError, f"{given.shown(self._path)} {what}: a Writer makes a folder of its own, so give it another path",
+                     {"code": "EXISTS", "path": os.fsdecode(self._path)})
 
   def _remove_earlier(self, fresh: bool, overwrite: bool) -> None:
     if fresh is not True:
@@ -190,11 +209,12 @@ class Writer:
     [h, w, 3] (PNG also with 2 or 4 channels, and uint16). Fields: bytes as they are, text as UTF-8, dicts, lists and numbers as JSON,
     arrays as .npy (or as `Writer(fields={"mask": "png"})` says, or the field's name: `png`); None: the sample does not have it.
 
-    A field whose name is near to an argument (`lable`, `labels`, `class_name`, `split`) is refused unless `Writer(fields=...)` names it.
+    A field whose name is near to an argument (`lable`, `labels`, `class_name`, `split`) is refused unless `Writer(fields=...)` names it; so is
+    what means a label (`target`, `y`, `category`) where there is no `label`.
 
     A sample that is refused changes nothing: ExistsError for a key that was added before, OptionError for bytes that do not begin as
     an image does (unless `max_skip` lets the end leave such samples out), for what the format cannot hold, and for `quality` beside
-    an encoded image: no field has the name of an argument. An error of the system (SystemCallError, NoMemoryError, DataLossError) ends
+    an encoded image: no field has the name of an argument. An error of the system (SystemCallError, also of a full disk, NoMemoryError, DataLossError) ends
     the writer; what was safe before stays so.
 
     >>> import numpy
@@ -213,7 +233,7 @@ class Writer:
     if type(image) is not bytes or encode is not None or quality is not None:
       image = self._image(image, text, encode, quality)
     if fields or self._required:
-      fields = self._fields(fields, text)
+      fields = self._fields(fields, text, label is None)
     with self._lock:
       name = b"" if label is None else (type(label) in _CACHED and self._labels.get(label)) or self._label_of(label, text)
       if (label is None) is self._labelled and not self._takes_unlabelled:
@@ -281,7 +301,7 @@ class Writer:
     """
     for name in fields.keys() & OF_ADD:
       raise OptionError(f"{name} is an argument of add() and cannot name a field here; the columns are keys, images and labels")
-    self._check_names(fields)
+    self._check_names(fields, labels is None)
     columns = {"keys": keys, "images": images, **({} if labels is None else {"labels": labels}), **fields}
     found = {name: given.column(column, name) for name, column in columns.items()}
     count = len(found["keys"])
@@ -347,13 +367,13 @@ class Writer:
   def _refuse_mixed(self, key: bytes) -> None:
     has = ("no label, and the samples before it have one: give it one" if self._labelled else
            "a label, and the samples before it have none: give labels to all")
-    raise OptionError(f"sample {given.shown(given.key(key))} has {has}, or Writer(..., missing_part=\"keep\") takes samples without a label")
+    raise OptionError(f"sample {given.shown_key(key)} has {has}, or Writer(..., missing_part=\"keep\") takes samples without a label")
 
   def _label_of(self, label: str | SupportsIndex, key: bytes) -> bytes:
     try:
       return self._label(label)
     except OptionError as error:
-      error.args = (f"sample {given.shown(key)}: {error}",)
+      error.args = (f"sample {given.shown_key(key)}: {error}",)
       raise
 
   def _label(self, label: str | SupportsIndex) -> bytes:
@@ -382,38 +402,38 @@ class Writer:
 
   def _image(self, image: Any, key: bytes, encode: str | None, quality: int | None) -> bytes:
     if image is None:
-      raise OptionError(f"sample {given.shown(key)} lacks an image")
+      raise OptionError(f"sample {given.shown_key(key)} lacks an image")
     encode = given.pixels_encoding(encode) or self._encode
     if quality is not None:
       quality = given.quality(quality)
       if isinstance(image, (bytes, bytearray, memoryview)):
-        raise OptionError(f"quality is of arrays, and the image of sample {given.shown(key)} is encoded already; no field has that name")
+        raise OptionError(f"quality is of arrays, and the image of sample {given.shown_key(key)} is encoded already; no field has that name")
       if encode == "png":
-        raise OptionError(f"quality is of JPEG, and the image of sample {given.shown(key)} is encoded as PNG, which loses nothing")
-    image = pixels_of(image, f"image of sample {given.shown(key)}")
+        raise OptionError(f"quality is of JPEG, and the image of sample {given.shown_key(key)} is encoded as PNG, which loses nothing")
+    image = pixels_of(image, f"image of sample {given.shown_key(key)}")
     if not isinstance(image, (bytes, bytearray, memoryview)) and not is_array(image):
-      raise OptionError(f"image of sample {given.shown(key)} must be the bytes of an encoded image or an array, not "
+      raise OptionError(f"image of sample {given.shown_key(key)} must be the bytes of an encoded image or an array, not "
                         f"{type(image).__name__}{way_on(image, may_be_path=True)}")
     if self._stores_8_bits and str(getattr(image, "dtype", "uint8")).rpartition(".")[2] != "uint8":
-      raise OptionError(f"image of sample {given.shown(key)} must be of uint8, as this format stores pixels, not of {image.dtype}")
+      raise OptionError(f"image of sample {given.shown_key(key)} must be of uint8, as this format stores pixels, not of {image.dtype}")
     if encode is None and hasattr(image, "dtype"):
-      raise OptionError(f"image of sample {given.shown(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
-    return encoded(image, f"image of sample {given.shown(key)}", encode, quality or self._quality)
+      raise OptionError(f"image of sample {given.shown_key(key)} is an array: encode=\"jpeg\" or \"png\" says what is made of it")
+    return encoded(image, f"image of sample {given.shown_key(key)}", encode, quality or self._quality)
 
-  def _check_names(self, names: Iterable[str]) -> None:
+  def _check_names(self, names: Iterable[str], unlabelled: bool) -> None:
     """That none is a misspelt argument; what Writer(fields=...) names is meant."""
     for name in () if self._required is not None else {*names} - self._named:
-      if what := given.like_an_argument(name):
+      if what := given.like_an_argument(name) or (given.like_a_label(name) if unlabelled else None):
         raise OptionError(f"'{name}' is no argument of add(), and would be a field: {what}; Writer(fields=[...]) names one that is meant")
       self._named.add(name)
 
-  def _fields(self, fields: dict[str, Any], key: bytes) -> dict[str, bytes]:
+  def _fields(self, fields: dict[str, Any], key: bytes, unlabelled: bool) -> dict[str, bytes]:
     if self._required is not None and fields.keys() != self._required:
       for name in fields.keys() - self._required:
-        raise OptionError(f"sample {given.shown(key)}: the Writer has no field '{name}'{nearest(name, self._required)}")
+        raise OptionError(f"sample {given.shown_key(key)}: the Writer has no field '{name}'{nearest(name, self._required)}")
       for name in self._required - fields.keys():
-        raise OptionError(f"sample {given.shown(key)} lacks the field '{name}'; {name}=None says that it has none")
-    self._check_names(fields)
+        raise OptionError(f"sample {given.shown_key(key)} lacks the field '{name}'; {name}=None says that it has none")
+    self._check_names(fields, unlabelled)
     found = {}
     for name, value in fields.items():
       c_text(name, "the name of a field")
@@ -421,7 +441,7 @@ class Writer:
         found[name] = value
       elif value is not None:
         encoding = self._encodings.get(name) or (ending if (ending := name.rpartition(".")[2]) in ENCODINGS else None)
-        found[name] = encoded(value, f"{name} of sample {given.shown(key)}", encoding, self._quality)
+        found[name] = encoded(value, f"{name} of sample {given.shown_key(key)}", encoding, self._quality)
     return found
 
   def _add_to_batch(self, key: bytes, label: bytes, image: bytes, fields: dict[str, bytes]) -> None:
@@ -448,16 +468,28 @@ class Writer:
 
   def _settle(self) -> None:
     """Waits for what the library is at."""
-    if self._sending is not None:
-      if self._sending.values is self._values:  # a signal came before the new batch
-        self._new_batch(self._names)
-      self._account(self._sending.result())
-    if self._flushing is not None:
-      self._flushing.result()
-      self._flushing = None
+    with self._says_what_stays():
+      if self._sending is not None:
+        if self._sending.values is self._values:  # a signal came before the new batch
+          self._new_batch(self._names)
+        self._account(self._sending.result())
+      if self._flushing is not None:
+        self._flushing.result()
+        self._flushing = None
+
+  @contextmanager
+  def _says_what_stays(self) -> Iterator[None]:
+    """Where the disk is full."""
+    try:
+      yield
+    except SystemCallError as error:
+      stays = f"; samples that were made safe before stay in {self._parts()}: make room, and a Writer of the same path goes on with them"
+      if error.errno in DISK_FULL and not str(error).endswith(stays):  # a second call gets the same error
+        error.args = (f"{error}{stays}",)
+      raise
 
   def _account(self, refused: dict[bytes, OptionError]) -> None:
-    self._refused += [(given.shown(key), error) for key, error in refused.items()]
+    self._refused += [(given.shown_key(key), error) for key, error in refused.items()]
     self._sending = None
     self._added -= len(refused)
     self._seen.difference_update(map(hash, refused))
@@ -466,7 +498,8 @@ class Writer:
     self._send()
     self._settle()
     try:
-      add_one(self._open_handle(), key, label, image, fields)
+      with self._says_what_stays():
+        add_one(self._open_handle(), key, label, image, fields)
     except ExistsError as error:
       if self._resumed and hash(key) not in self._seen:
         whose = "an earlier run" if self._alone else "an earlier run or another worker"
@@ -543,6 +576,7 @@ class Writer:
     handle = self._open_handle()
     if not any(word.startswith(b"--missing-part") for word in self._words):
       _parts.check_labels(self._path, self._alone)
+    _parts.check_kinds(self._path)
     resumed = _parts.resumed_of(self._path, self._workers)
     command = [b"convert", *self._words, b"--out=" + self._path, b"--", _parts.folder(self._path)]
     # Its start is waited for as any call of the library.
@@ -728,6 +762,13 @@ def _open(path: bytes, words: list[bytes], worker: int, workers: int, classes: l
   except ExistsError as error:
     error.args = (f"{error}: in Python overwrite=True",)
     raise
+
+
+def _warn_each_time(text: str) -> None:
+  """Of the line that opens a Writer, in a loop or a notebook's cell too: without a registry nothing says that it was shown already.
+  Filters of the user are kept to."""
+  frame = sys._getframe(2)  # pylint: disable=protected-access
+  warnings.warn_explicit(text, RuntimeWarning, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__"), registry=None)
 
 
 def _note(error: BaseException, note: str) -> None:

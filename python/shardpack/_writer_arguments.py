@@ -17,6 +17,9 @@ IMAGE = "image"
 _MOST_KEY_BYTES, _MOST_LABEL_BYTES = 4096, 255
 _MOST_LABEL = 999_999
 _MOST_SHOWN, _MOST_LISTED = 200, 10
+# What others call a label. Not "cls", a field of WebDataset of its own.
+_OTHER_LABELS = {"target", "targets", "y", "ys", "category", "categoryid", "categories", "class", "classes", "classname", "classid", "classidx",
+                 "classindex", "classlabel", "label", "labels", "labelid", "groundtruth"}
 
 
 def absolute(path: Path, what: str) -> bytes:
@@ -34,9 +37,12 @@ def key(value: object) -> bytes:
 
 
 def shown_key(value: object) -> str:
-  """For messages; also for values that are not keys."""
+  """For messages: shortened, and without what a terminal would obey; also for values that are not keys."""
   try:
-    return shown(key(value))
+    text = shown(key(value))
+    if len(text) > _MOST_SHOWN:
+      text = text[:_MOST_SHOWN] + "..."
+    return text if text.isprintable() else "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
   except OptionError:
     return repr(value[:100] if isinstance(value, (str, bytes)) else value)[:_MOST_SHOWN]
 
@@ -160,6 +166,13 @@ def declared(fields: Iterable[str] | Mapping[str, str] | None) -> tuple[dict[str
     if encoding not in (*ENCODINGS, None):
       raise OptionError(f"fields: the encoding of {name} must be one of {', '.join(ENCODINGS)}, not {encoding!r}")
   return encodings, frozenset(fields) - {IMAGE}
+
+
+def like_a_label(name: str) -> str | None:
+  """What a field of that name may have been meant as where a sample has no label; None: a field."""
+  if name.lower().replace("_", "").replace("-", "") in _OTHER_LABELS:
+    return "the sample has no label: the class of a sample is label= of add(), and labels= of add_many()"
+  return None
 
 
 def like_an_argument(name: str) -> str | None:

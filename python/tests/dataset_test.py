@@ -500,12 +500,23 @@ assert batch.keys == ["\\xe9"] and bytes(batch.bytes(0, "f\\xfcr")) == b"x"
         (ValueError, "True and False", lambda: d.where(lambda t: t["label"])),
         (TypeError, "dataset\\[mask\\]", lambda: d.where(labels == 1)),
         *((shardpack.OptionError, f"label must be .*not {re.escape(repr(wrong))}", lambda wrong=wrong: d.where(label=wrong))
-          for wrong in (None, 1.5, b"cat")),
+          for wrong in (None, 1.5, b"cat", True, numpy.True_)),
         (shardpack.OptionError, "label must be .*not b'cat'", lambda: d.where(label=["cat", b"cat"])),
         (KeyError, "colour", lambda: d.where(lambda t: t["colour"])),
         (ValueError, "min_width", lambda: d.where(min_width=-1))):
       with self.assertRaisesRegex(error, message):
         call()
+
+  def test_a_mask_that_is_not_bool_is_refused(self):
+    mask = self.dataset.labels == 1
+    for wrong in (mask.astype(numpy.uint8), mask.astype(numpy.int64), mask.astype(int).tolist(), numpy.zeros(60, numpy.int32)):
+      for call in (self.dataset.__getitem__, self.dataset.select):
+        with self.assertRaisesRegex(shardpack.OptionError, r"a mask must be bool: mask.astype\(bool\)"):
+          call(wrong)
+    self.assertEqual([len(self.dataset.select([0, 1] * 29)), len(self.dataset[:2][numpy.array([1, 0])])], [58, 2])
+    for wrong in ([0, True, 2], (False, 1), [numpy.True_, 3]):
+      with self.assertRaisesRegex(TypeError, "True or False among numbers"):
+        self.dataset[wrong]
 
   def test_drawn_samples(self):
     chosen = self.dataset.sample(20, seed=4)

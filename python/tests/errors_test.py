@@ -2,12 +2,13 @@
 
 import copy
 import errno
+import errno
 import os
 import pickle
 import unittest
 
 import shardpack
-from shardpack import _errors
+from shardpack import _c, _errors
 from writing import WORK, image
 
 # What callers expect to catch.
@@ -46,6 +47,14 @@ class ErrorsTest(unittest.TestCase):
         self.assertIs(type(again), type(error))
         self.assertEqual((str(again), again.args, vars(again)), ("what happened", error.args, vars(error)))
         self.assertEqual(getattr(again, "errno", None), getattr(error, "errno", None))
+
+  def test_a_full_disk_is_no_lack_of_memory(self):
+    for number in (errno.ENOSPC, errno.EDQUOT):
+      error = _errors.of("NO_MEMORY", _c.error_info(system_errno=number, record=-1, offset=-1, id=-1))
+      self.assertEqual((type(error), error.errno, error.code), (shardpack.SystemCallError, number, "IO"))
+    for number in (0, errno.EAGAIN):
+      error = _errors.of("NO_MEMORY", _c.error_info(system_errno=number, record=-1, offset=-1, id=-1))
+      self.assertEqual((type(error), error.code), (shardpack.NoMemoryError, "NO_MEMORY"))
 
   def test_what_is_not_a_dataset(self):
     (WORK / "empty").mkdir()

@@ -72,6 +72,21 @@ class FinishTest(unittest.TestCase):
     self.write(1)
     self.assertEqual(shardpack.finish(self.out).samples, 4)
 
+  def test_numbers_and_names_of_several_workers(self):
+    with shardpack.Writer(self.out, worker=0, workers=2, classes=["cat", "dog"]) as writer:
+      writer.add("a", image(0), "cat")
+    with self.assertRaisesRegex(shardpack.OptionError, "or remove .*[.]parts to start all of them again without their samples$"):
+      shardpack.Writer(self.out, worker=1, workers=2)
+    os.unlink(self.out + ".parts/options.json")
+    with shardpack.Writer(self.out, worker=1, workers=2) as writer:
+      writer.add("b", image(1), 0)
+    with self.assertRaisesRegex(shardpack.OptionError, "labels of w00000-000000 in .*parts are names, such as 'cat', and others .* such as 0. Nothing"):
+      shardpack.finish(self.out)
+    self.assertFalse(os.path.exists(self.out))
+    shutil.rmtree(self.out + ".parts")
+    self.write(0, 1, classes=["cat", "dog"])
+    self.assertEqual(shardpack.finish(self.out).samples, 4)
+
   def test_labels_of_an_earlier_run_with_classes(self):
     with self.assertRaises(ZeroDivisionError), shardpack.Writer(self.out, classes=["cat"]) as writer:
       writer.add("a", image(0), "cat")

@@ -156,6 +156,11 @@ class ArgumentsTest(unittest.TestCase):
     with self.assertRaises(FileNotFoundError):
       load(split="test")
 
+  def test_a_batch_is_not_true(self):
+    for name in ("batch", "global_batch"):
+      with self.assertRaisesRegex(shardpack.OptionError, f"{name} must be a number of samples, not True"):
+        shardpack.load(SHARDS, split="train", **{name: True})
+
   def test_what_needs_a_size_is_refused_without_one(self):
     given = {"crop": "resize", "scale": numpy.array([0.5, 1.0]), "ratio": (1.0, 1.0), "shortest_side": 9, "flip": 0.5,
              "filter": "box", "channels": 1, "dtype": "float32", "layout": "nchw", "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5),
@@ -165,7 +170,26 @@ class ArgumentsTest(unittest.TestCase):
         load(**{name: value})
     with self.assertRaisesRegex(ValueError, "layout and mean need size="):
       load(layout="nchw", mean=[0.5] * 3, device="cpu")
-    load(crop="random_resized", mean=[0, 0, 0], std=numpy.ones(3), channels=3, fast=False)
+    load(crop="random_resized", channels=3, fast=False)
+
+  def test_options_without_effect_are_refused_also_at_their_defaults(self):
+    for options, what in (
+        ({"shortest_side": 256}, "shortest_side needs crop='center'"),
+        ({"shortest_side": 256, "crop": "resize"}, "shortest_side needs crop='center'"),
+        ({"scale": (0.08, 1.0), "crop": "center"}, "scale needs crop='random_resized'"),
+        ({"ratio": [3 / 4, 4 / 3], "crop": "resize"}, "ratio needs crop='random_resized'"),
+        ({"mean": (0, 0, 0)}, "mean and std need another dtype"),
+        ({"std": numpy.ones(3)}, "mean and std need another dtype")):
+      for called in (lambda **given: load(size=8, **given), lambda **given: load(size=8, device="cpu", **given),
+                     lambda **given: shardpack.Decode(8, 8, **given)):
+        with self.subTest(options), self.assertRaisesRegex(shardpack.OptionError, what):
+          called(**options)
+    for name, value in (("mean", [0, 0, 0]), ("std", numpy.ones(3)), ("scale", (0.08, 1.0))):
+      with self.subTest(name), self.assertRaisesRegex(shardpack.OptionError, f"{name} needs size="):
+        load(**{name: value})
+    with self.assertRaisesRegex(shardpack.OptionError, "mean and std need another dtype"):
+      load(size=8).to("cpu", dtype="uint8", mean=(0, 0, 0))
+    load(size=8, crop="center", shortest_side=256, dtype="float32", mean=(0, 0, 0), std=(1, 1, 1))
 
   def test_dtypes_and_arrays_of_other_libraries(self):
     class OfTorch:

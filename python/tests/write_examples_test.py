@@ -34,6 +34,15 @@ class WriteExamplesTest(unittest.TestCase):
     self.assertEqual(len(shardpack.Dataset(out).classes), 10)
     self.assertTrue(shardpack.validate(out, "deep").ok)
 
+  def test_usage_and_a_dataset_that_is_complete(self):
+    for example in ("write_numpy.py", "write_synthetic.py"):
+      said = subprocess.run([sys.executable, ROOT / "examples" / example], stderr=subprocess.PIPE, text=True, check=False)
+      self.assertEqual((said.returncode, said.stderr.startswith("usage: ")), (2, True), said.stderr)
+    out = os.path.join(WORK, "twice")
+    run("write_synthetic.py", out, 20, 2)
+    said = subprocess.run([sys.executable, ROOT / "examples/write_synthetic.py", out, "20", "2"], stderr=subprocess.PIPE, text=True, check=False)
+    self.assertEqual((said.returncode, said.stderr), (1, f"{out} is complete already, or has files of other programs: give another OUT\n"))
+
   def test_synthetic_killed(self):
     one, many = os.path.join(WORK, "one"), os.path.join(WORK, "many")
     run("write_synthetic.py", one, 300, 1)

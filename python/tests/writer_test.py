@@ -21,6 +21,7 @@ import numpy
 import PIL.Image
 
 import shardpack
+from shardpack import _c, _errors
 from writing import WORK, expected, held, image, pixels, samples
 
 # A program that writes samples, and may be killed: `count` of them, those of one worker of several.
@@ -578,6 +579,46 @@ class WriterTest(unittest.TestCase):
       self.assertTrue("a" in writer and "b" in writer)
     self.assertEqual(writer.result.samples, 2)
 
+  def test_samples_of_an_earlier_run_are_told_each_time(self):
+    with warnings.catch_warnings():
+      warnings.filterwarnings("ignore", "Nothing was published")
+      self.leave("a", "b")
+    said = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stderr(said):
+      warnings.simplefilter("default")
+      warnings.showwarning = lambda message, *_: said.write(f"{message}\n")
+      for _ in range(3):
+        shardpack.Writer(self.out).close()
+      warnings.simplefilter("ignore")
+      shardpack.Writer(self.out).close()
+    self.assertEqual(said.getvalue().count("goes on with 2 samples"), 3)
+    with warnings.catch_warnings(), self.assertRaises(RuntimeWarning):
+      warnings.simplefilter("error")
+      shardpack.Writer(self.out)
+
+  def test_other_files_are_refused_when_it_is_opened(self):
+    os.mkdir(self.out)
+    shardpack.Writer(self.out).close()  # an empty folder
+    shutil.rmtree(self.out + ".parts")
+    with open(os.path.join(self.out, "a.jpg"), "wb") as file:
+      file.write(image(0))
+    for path, why in ((self.out, r"is not empty and holds no dataset \(first entry: a.jpg\)"), (os.path.join(self.out, "a.jpg"), "is a file")):
+      for options in ({}, {"overwrite": True}, {"fresh": True}, {"worker": 0, "workers": 2}):
+        with self.assertRaisesRegex(shardpack.ExistsError, why) as caught:
+          shardpack.Writer(path, **options)
+        self.assertEqual((caught.exception.path, caught.exception.filename), (path, path))
+        self.assertFalse(os.path.exists(path + ".parts"))
+
+  def test_a_full_disk_says_what_stays(self):
+    def full(*_):
+      raise _errors.of("NO_MEMORY", _c.error_info(system_errno=errno.ENOSPC, record=-1, offset=-1, id=-1))
+    writer = shardpack.Writer(self.out)
+    with unittest.mock.patch("shardpack._writer.add_one", full), self.assertRaisesRegex(
+        OSError, f"samples that were made safe before stay in {self.out}.parts: make room") as caught:
+      writer.add("a", image(0))
+    self.assertEqual(caught.exception.errno, errno.ENOSPC)
+    writer.close()
+
   def test_in_is_true_for_what_is_safe(self):
     with shardpack.Writer(self.out) as writer:
       writer.add("a", image(0))
@@ -919,6 +960,40 @@ class WriterTest(unittest.TestCase):
     with shardpack.Writer(self.out + "-copy") as writer:
       writer.add_sample(shardpack.Dataset(self.out + "-declared")[0])
     self.assertEqual(held(self.out + "-copy"), {"a": (None, {"image": image(0), "labels": b"x", "split": b"val"})})
+
+  def test_other_words_for_a_label_are_no_fields_without_one(self):
+    with shardpack.Writer(self.out) as writer:
+      for name in ("target", "y", "category", "category_id", "class_", "classname", "Target", "label_id", "class-idx"):
+        with self.subTest(name), self.assertRaisesRegex(shardpack.OptionError, f"'{name}' is no argument of add.*has no label: .* label= of add"):
+          writer.add("a", image(0), **{name: "3"})
+      with self.assertRaisesRegex(shardpack.OptionError, "labels= of add_many"):
+        writer.add_many(["a"], [image(0)], target=["3"])
+      writer.add("a", image(0), "cat", target="3", y="4")
+      writer.add_many(["b"], [image(1)], ["cat"], category=["5"])
+    for fields in (["target"], None):
+      with shardpack.Writer(f"{self.out}-{fields}", fields=fields) as writer:
+        if fields:
+          writer.add("a", image(0), target="3")
+        else:
+          writer.add("a", image(0), caption="3", year="2000", history="x")
+
+  def test_keys_are_shown_escaped_and_shortened(self):
+    for key in (image(0), image(0)[:300].replace(b"\0", b"\x1b"), b"\x1b[31m" + b"x" * 1000, "a\x1b[31m\n", "\x9b31m"):
+      writer = shardpack.Writer(self.out, fresh=True)
+      for call in (lambda key=key: writer.add(key, "a/b"), lambda key=key: writer.add(key, image(0), 1.5),
+                   lambda key=key: writer.add_many([key], ["a/b"]), lambda key=key: writer.add_many([key], [b"none"]),
+                   lambda key=key: writer.add(key, image(0), quality=5)):
+        with self.assertRaises(shardpack.OptionError) as caught:
+          call()
+        said = str(caught.exception)
+        self.assertTrue("x" * 201 not in said or "the image of the sample" in said, said)  # the library only escapes
+        self.assertTrue(said.replace("\n", "").isprintable(), ascii(said))
+        self.assertLess(len(said), 1600)
+      writer.close()
+    with shardpack.Writer(self.out, fresh=True) as writer:
+      with self.assertRaisesRegex(shardpack.OptionError, "sample \xe9t\xe9 lacks an image"):
+        writer.add("\xe9t\xe9")
+      writer.add("a", image(0))
 
   def test_a_forked_child_has_no_writer(self):
     with shardpack.Writer(self.out) as writer:
