@@ -46,7 +46,7 @@ struct SharedListReport {
     SkipReason reason = SkipReason::kPermission;
     std::string part;  // the file that lacks what is below it
   };
-  std::vector<Unread> unread = {};  // in my parts: folders that were denied or have vanished
+  std::vector<Unread> unread = {};  // in my parts: see UnreadFolder
 };
 
 // Whether a list was begun there.

@@ -13,6 +13,7 @@
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/version.h"
 #include "converters/building/build.h"
+#include "converters/publishing/commit.h"
 #include "converters/publishing/output_dir.h"
 #include "converters/publishing/published.h"
 #include "converters/publishing/skip_budget.h"
@@ -31,12 +32,8 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
   if (!notice->empty()) terminal.Warn(*notice);
   absl::Status status = CheckPublishedFiles(line.arguments[0], manifest);
   if (!status.ok()) return Fail(status, terminal);
-  const std::string identity = IdentityText(manifest.Identity());
-  if (line.run.expect.has_value() && *line.run.expect != manifest.Identity()) {
-    return Fail(absl::DataLossError(absl::StrCat("this dataset is ", identity, ", --expect says ",
-                                                 IdentityText(*line.run.expect))),
-                terminal);
-  }
+  status = CheckIdentity(manifest, line.run.expect);
+  if (!status.ok()) return Fail(status, terminal);
   status = CheckBudget(manifest, line.pack().max_skip);
   if (!status.ok()) return Fail(WithCommands(status, line), terminal);
   terminal.Say(
@@ -51,7 +48,7 @@ ExitCode SayPublished(const Manifest& manifest, const CommandLine& line, Termina
                               .skips = {}};
     results.Write(SummaryJson(report, line.arguments[0], SecondsSince(begin), 0, page));
   } else {
-    results.Write(absl::StrCat("dataset ", identity, "\n"));
+    results.Write(absl::StrCat("dataset ", IdentityText(manifest.Identity()), "\n"));
   }
   const bool lost = manifest.counts.skipped + manifest.counts.failed > 0;
   return FinishResults(results, Worse(page.code, lost ? ExitCode::kSkipped : ExitCode::kDone),

@@ -32,15 +32,21 @@ constexpr size_t kNamedUnread = 3;
 std::string Unread(const SharedListReport& report) {
   std::vector<std::string> folders;
   std::set<std::string> parts;
+  bool leaves = false;
   for (const auto& each : report.unread) {
+    leaves = leaves || each.reason == SkipReason::kOutsideRoot;
     folders.push_back(StrCat(each.path, " (", std::string(SkipReasonName(each.reason)), ")"));
     parts.insert(each.part);
   }
   const std::string them = folders.size() == 1 ? "it" : "them";
-  std::string text = StrCat(Counted(folders.size(), "folder", "folders"),
-                            " could not be listed: ", FirstFew(folders, kNamedUnread),
-                            "; the list holds nothing of ", them, ". To list ", them,
-                            " again, run this command again with --join, after\n  rm");
+  std::string text =
+      StrCat(Counted(folders.size(), "folder", "folders"),
+             " could not be listed: ", FirstFew(folders, kNamedUnread),
+             "; the list holds nothing of ", them,
+             leaves ? ". Links that leave the source are listed with --follow, "
+                      "which takes a new list"
+                    : "",
+             ". To list ", them, " again, run this command again with --join, after\n  rm");
   for (const std::string& part : parts) StrAppend(&text, " ", ShellQuoted(part));
   return text;
 }

@@ -105,16 +105,20 @@ std::vector<std::string> UnreadFolders(const Listing& listing) {
       break;
     }
     const Have have = classes.Of(folder);
-    warnings.push_back(StrCat(EscapeForTerminal(folder.path),
-                              folder.reason == SkipReason::kVanished
-                                  ? ": the folder vanished while it was listed"
-                                  : ": the folder cannot be listed (permission denied)",
-                              "; its files are not in the plan",
-                              listing.classes.empty()  ? ""
-                              : have == Have::kSamples ? ", though others of its class are"
-                              : have == Have::kNumber
-                                  ? ", and no other of its class, which keeps its number"
-                                  : ", and the labels are numbered without it"));
+    warnings.push_back(
+        StrCat(EscapeForTerminal(folder.path),
+               folder.reason == SkipReason::kVanished ? ": the folder vanished while it was listed"
+               : folder.reason == SkipReason::kOutsideRoot
+                   ? ": a link to a folder outside of the source, which --follow "
+                     "follows"
+               : folder.reason == SkipReason::kDangling
+                   ? ": a link that leads nowhere, as one to a folder may"
+                   : ": the folder cannot be listed (permission denied)",
+               "; its files are not in the plan",
+               listing.classes.empty()  ? ""
+               : have == Have::kSamples ? ", though others of its class are"
+               : have == Have::kNumber  ? ", and no other of its class, which keeps its number"
+                                        : ", and the labels are numbered without it"));
   }
   return warnings;
 }

@@ -213,11 +213,8 @@ ExitCode RunRepair(const CommandLine& line, Terminal& terminal) {
     manifest =
         TakeManifest(line, absl::Status(manifest.status()), options, taken, counts, terminal);
   if (!manifest.ok()) return Fail(manifest.status(), terminal);
-  if (line.run.expect.has_value() && *line.run.expect != manifest->Identity()) {
-    return Fail(absl::DataLossError(StrCat("this dataset is ", IdentityText(manifest->Identity()),
-                                           ", --expect says ", IdentityText(*line.run.expect))),
-                terminal);
-  }
+  if (const absl::Status other = CheckIdentity(*manifest, line.run.expect); !other.ok())
+    return Fail(other, terminal);
   const Format* format = FindFormat(manifest->format);
   if (format == nullptr) {
     return Fail(

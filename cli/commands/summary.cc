@@ -308,7 +308,7 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
     }
     StrAppend(&packed, ", peak memory ", FormatBytes(PeakMemoryBytes()));
   }
-  SayRow("packed", packed, terminal);
+  SayRow(run.report.already_complete ? "holds" : "packed", packed, terminal);
   if (run.report.kept_shards > 0 && !run.report.already_complete) {
     SayRow(
         "reused",

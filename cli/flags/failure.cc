@@ -32,8 +32,9 @@ ExitCode Fail(const absl::Status& status, Terminal& terminal) {
 
 void SayHowToGoOn(ExitCode code, const std::string& kept, const CommandLine& line,
                   Terminal& terminal, const FlagWords& more) {
-  if (code != ExitCode::kIo && code != ExitCode::kInterrupted && code != ExitCode::kTerminated)
-    return;
+  const bool stopped =
+      code == ExitCode::kInterrupted || code == ExitCode::kTerminated || code == ExitCode::kHungUp;
+  if (code != ExitCode::kIo && !stopped) return;
   terminal.Raw(
       absl::StrCat(kept, " To go on, run again:\n  ", TypedCommand(WithFlags(line, more)), "\n"));
 }

@@ -449,7 +449,7 @@ constexpr Flag kFlags[] = {
      "no paths that match, relative to SRC; may be repeated",
      [](Text t, Line& l) { Request(l).source.exclude.push_back(t); return absl::OkStatus(); }},
     {"follow", 0, kSwitch, "", "", nullptr, "Input", kListing, false,
-     "follow links to folders, and links that leave SRC",
+     "also follow links that leave SRC; those to files and folders within SRC are always followed",
      [](Text t, Line& l) { return KeepSwitch(t, &Request(l).source.follow); }},
     {"exclude-keys", 0, kValue, "FILE", "", nullptr, "Input", In(Verb::kPlan) | In(Verb::kConvert), false,
      "of a dataset: leave out the samples with these keys, a list of pack dups --write-list",

@@ -16,6 +16,7 @@
 #include "cli/flags/suggest.h"
 #include "formats/io/exists.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 #include "formats/io/url.h"
 
@@ -321,10 +322,13 @@ absl::Status CheckArguments(const CommandLine& line) {
   }
   if (count > verb.max_arguments) {
     if (!line.Given("verb") && !MayExist(line.arguments[0])) return NoSuchVerb(line.arguments[0]);
-    return InvalidArgumentError(
-        StrCat("unexpected argument ", EscapeForTerminal(line.arguments[verb.max_arguments]),
-               ": pack ", std::string(verb.name), " takes ",
-               verb.max_arguments == 0 ? "no arguments" : std::string(verb.arguments)));
+    const std::string& extra = line.arguments[verb.max_arguments];
+    const bool may_be_out = verb.max_arguments > 0 && count == verb.max_arguments + 1 &&
+                            FindFlag(line.verb, "out") != nullptr && !line.Given("out");
+    return InvalidArgumentError(StrCat(
+        "unexpected argument ", EscapeForTerminal(extra), ": pack ", std::string(verb.name),
+        " takes ", verb.max_arguments == 0 ? "no arguments" : std::string(verb.arguments),
+        may_be_out ? StrCat("; where the output goes is said by -o ", ShellQuoted(extra)) : ""));
   }
   return absl::OkStatus();
 }

@@ -179,6 +179,9 @@ TEST(Parse, TypingErrorsAreMet) {
   EXPECT_NE(Refusal({"validate"}).find("pack validate shards/"), std::string::npos);
   EXPECT_NE(Refusal({"info"}).find("needs"), std::string::npos);
   EXPECT_NE(Refusal({"commit", "a", "b"}).find("unexpected argument b"), std::string::npos);
+  EXPECT_EQ(Refusal({"commit", "a", "b"}).find("-o"), std::string::npos);
+  EXPECT_NE(Refusal({"build", "a", "b c"}).find("-o 'b c'"), std::string::npos);
+  EXPECT_EQ(Refusal({"build", "a", "b", "-o", "c"}).find("-o b"), std::string::npos);
   EXPECT_NE(Refusal({"photos", "--resise", "shortest"}).find("--resize"), std::string::npos);
   EXPECT_NE(Refusal({"photos", "--resize", "256"}).find("as in --resize shortest --size 256"),
             std::string::npos);

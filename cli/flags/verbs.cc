@@ -9,45 +9,49 @@ namespace {
 constexpr size_t kAny = std::numeric_limits<size_t>::max();
 
 constexpr ExitCode kConvertCodes[] = {
-    ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
-    ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
-// Of workers and commits, too.
-constexpr ExitCode kBuildCodes[] = {
     ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kSkipped,
     ExitCode::kDamage, ExitCode::kConflict,    ExitCode::kIo,
-    ExitCode::kHeld,   ExitCode::kInterrupted, ExitCode::kTerminated};
+    ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
+// Of workers and commits, too.
+constexpr ExitCode kBuildCodes[] = {
+    ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kSkipped, ExitCode::kDamage,
+    ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kHeld,    ExitCode::kHungUp,
+    ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kStatusCodes[] = {
-    ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,      ExitCode::kConflict,
-    ExitCode::kIo,   ExitCode::kHeld,  ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kListCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
-                                   ExitCode::kConflict,  ExitCode::kIo,    ExitCode::kInterrupted,
-                                   ExitCode::kTerminated};
-constexpr ExitCode kPlanCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
-                                   ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kHeld,
+    ExitCode::kDone, ExitCode::kUsage,  ExitCode::kDamage,      ExitCode::kConflict,  ExitCode::kIo,
+    ExitCode::kHeld, ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kListCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
+                                   ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kHungUp,
                                    ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kValidateCodes[] = {ExitCode::kDone,        ExitCode::kUsage,
-                                       ExitCode::kDamage,      ExitCode::kIo,
-                                       ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kPlanCodes[] = {
+    ExitCode::kDone, ExitCode::kUsage,  ExitCode::kDamage,      ExitCode::kConflict,  ExitCode::kIo,
+    ExitCode::kHeld, ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kValidateCodes[] = {
+    ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kDamage,    ExitCode::kIo,
+    ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kRepairCodes[] = {
-    ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
-    ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kIndexCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
-                                    ExitCode::kConflict,  ExitCode::kIo,    ExitCode::kInterrupted,
-                                    ExitCode::kTerminated};
+    ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kSkipped,
+    ExitCode::kDamage, ExitCode::kConflict,    ExitCode::kIo,
+    ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kIndexCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
+                                    ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kHungUp,
+                                    ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
                                    ExitCode::kIo};
-constexpr ExitCode kLookCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
-                                   ExitCode::kIo,        ExitCode::kFound, ExitCode::kInterrupted,
-                                   ExitCode::kTerminated};
-constexpr ExitCode kDupsCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
-                                   ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kFound,
+constexpr ExitCode kLookCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
+                                   ExitCode::kIo,          ExitCode::kFound,     ExitCode::kHungUp,
                                    ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kReportCodes[] = {ExitCode::kDone,      ExitCode::kUsage, ExitCode::kDamage,
-                                     ExitCode::kConflict,  ExitCode::kIo,    ExitCode::kInterrupted,
-                                     ExitCode::kTerminated};
+constexpr ExitCode kDupsCodes[] = {
+    ExitCode::kDone,     ExitCode::kUsage,       ExitCode::kDamage,
+    ExitCode::kConflict, ExitCode::kIo,          ExitCode::kFound,
+    ExitCode::kHungUp,   ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr ExitCode kReportCodes[] = {
+    ExitCode::kDone, ExitCode::kUsage,  ExitCode::kDamage,      ExitCode::kConflict,
+    ExitCode::kIo,   ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kExtractCodes[] = {
-    ExitCode::kDone,     ExitCode::kUsage, ExitCode::kSkipped,     ExitCode::kDamage,
-    ExitCode::kConflict, ExitCode::kIo,    ExitCode::kInterrupted, ExitCode::kTerminated};
+    ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kSkipped,
+    ExitCode::kDamage, ExitCode::kConflict,    ExitCode::kIo,
+    ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
 constexpr ExitCode kPrintCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kIo};
 
 constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{

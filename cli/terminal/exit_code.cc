@@ -8,7 +8,7 @@
 namespace shardpack::cli {
 namespace {
 
-constexpr std::array<ExitCodeSpec, 11> kExitCodes = {{
+constexpr std::array<ExitCodeSpec, 12> kExitCodes = {{
     {ExitCode::kDone, "done",
      "Done: everything was packed, or everything that was checked is valid."},
     {ExitCode::kInternal, "internal error", "Internal error: please report it."},
@@ -32,6 +32,10 @@ constexpr std::array<ExitCodeSpec, 11> kExitCodes = {{
      "yet."},
     {ExitCode::kFound, "found, with --check",
      "Compared, and something was found: a difference, a copy, an empty class; only with --check."},
+    {ExitCode::kHungUp, "hung up",
+     "Hung up (SIGHUP: the terminal or connection has ended); a build resumes when the same "
+     "command "
+     "is run again."},
     {ExitCode::kInterrupted, "interrupted",
      "Interrupted (SIGINT); a build resumes when the same command is run again."},
     {ExitCode::kTerminated, "terminated",
@@ -39,10 +43,10 @@ constexpr std::array<ExitCodeSpec, 11> kExitCodes = {{
 }};
 
 // From least to most severe.
-constexpr std::array<ExitCode, 11> kByGravity = {
-    ExitCode::kDone,     ExitCode::kFound,      ExitCode::kSkipped,    ExitCode::kUsage,
-    ExitCode::kHeld,     ExitCode::kConflict,   ExitCode::kIo,         ExitCode::kDamage,
-    ExitCode::kInternal, ExitCode::kTerminated, ExitCode::kInterrupted};
+constexpr std::array<ExitCode, 12> kByGravity = {
+    ExitCode::kDone,     ExitCode::kFound,    ExitCode::kSkipped,    ExitCode::kUsage,
+    ExitCode::kHeld,     ExitCode::kConflict, ExitCode::kIo,         ExitCode::kDamage,
+    ExitCode::kInternal, ExitCode::kHungUp,   ExitCode::kTerminated, ExitCode::kInterrupted};
 
 }  // namespace
 
@@ -80,6 +84,7 @@ ExitCode ExitCodeOf(const absl::Status& status, int stop_signal) {
       return ExitCode::kIo;
     case absl::StatusCode::kCancelled:
       if (stop_signal == SIGTERM) return ExitCode::kTerminated;
+      if (stop_signal == SIGHUP) return ExitCode::kHungUp;
       return stop_signal == SIGINT ? ExitCode::kInterrupted : ExitCode::kInternal;
     default:
       return ExitCode::kInternal;

@@ -23,6 +23,7 @@ enum class ExitCode : int {
   kIo = 6,
   kHeld = 7,
   kFound = 8,
+  kHungUp = 129,
   kInterrupted = 130,
   kTerminated = 143,
 };

@@ -35,12 +35,13 @@ TEST(ExitCode, OfEachStatus) {
 TEST(ExitCode, ACancelledRunIsNamedAfterItsSignal) {
   EXPECT_EQ(ExitCodeOf(absl::CancelledError(), SIGINT), ExitCode::kInterrupted);
   EXPECT_EQ(ExitCodeOf(absl::CancelledError(), SIGTERM), ExitCode::kTerminated);
+  EXPECT_EQ(ExitCodeOf(absl::CancelledError(), SIGHUP), ExitCode::kHungUp);
   EXPECT_EQ(ExitCodeOf(absl::CancelledError(), 0), ExitCode::kInternal);
 }
 
 TEST(ExitCode, TheGravestWins) {
   // signal > 1 > 4 > 6 > 5 > 7 > 2 > 3 > 8 > 0
-  const int order[] = {130, 143, 1, 4, 6, 5, 7, 2, 3, 8, 0};
+  const int order[] = {130, 143, 129, 1, 4, 6, 5, 7, 2, 3, 8, 0};
   for (size_t i = 0; i < std::size(order); ++i) {
     for (size_t j = i; j < std::size(order); ++j) {
       const auto a = static_cast<ExitCode>(order[i]), b = static_cast<ExitCode>(order[j]);
@@ -57,7 +58,7 @@ TEST(ExitCode, TheTableIsWhole) {
     EXPECT_FALSE(spec.brief.empty());
     EXPECT_FALSE(spec.meaning.empty());
   }
-  EXPECT_EQ(codes, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 130, 143}));
+  EXPECT_EQ(codes, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 129, 130, 143}));
 }
 
 }  // namespace

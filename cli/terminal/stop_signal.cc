@@ -62,7 +62,9 @@ void OnSignal(int signal) {
       "\n{\"schema\":\"shardpack.error/1\",\"code\":130,\"message\":\"interrupted\"}\n";
   constexpr std::string_view kTerminated =
       "\n{\"schema\":\"shardpack.error/1\",\"code\":143,\"message\":\"interrupted\"}\n";
-  WriteJson(signal == SIGTERM ? kTerminated : kInterrupted);
+  constexpr std::string_view kHungUp =
+      "\n{\"schema\":\"shardpack.error/1\",\"code\":129,\"message\":\"interrupted\"}\n";
+  WriteJson(signal == SIGTERM ? kTerminated : signal == SIGHUP ? kHungUp : kInterrupted);
   ::_exit(128 + signal);
 }
 
@@ -128,7 +130,7 @@ void InstallSignals() {
   // Long reads and writes continue; waiting code checks StopSignal.
   action.sa_flags = SA_RESTART;
   // A signal that was ignored from the start (nohup, a background job) stays ignored.
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction old = {};
     ::sigaction(signal, nullptr, &old);
     if (old.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);

@@ -1,5 +1,5 @@
-// StopSignal: SIGINT and SIGTERM as a number that a run checks; the second signal ends the process
-// at once.
+// StopSignal: SIGINT, SIGTERM and SIGHUP as a number that a run checks; the second signal ends the
+// process at once.
 //
 //   InstallSignals();
 //   const std::atomic<int>& stop = StopSignal();   // 0, or the signal's number

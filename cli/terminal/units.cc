@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -94,13 +95,24 @@ absl::StatusOr<double> ParseNumber(std::string_view text) {
   return absl::InvalidArgumentError("expected a number, as in 2.5");
 }
 
-absl::StatusOr<double> ParseShare(std::string_view text) {
+namespace {
+
+std::optional<double> ShareOf(std::string_view text) {
   double number = 0;
-  if (TakeNumber(&text, &number)) {
-    if (text == "%") number /= 100;
-    if ((text.empty() || text == "%") && number <= 1) return number;
-  }
-  return absl::InvalidArgumentError("expected a share, as in 1% or 0.01");
+  if (!TakeNumber(&text, &number)) return std::nullopt;
+  if (text == "%") number /= 100;
+  if ((!text.empty() && text != "%") || number > 1) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+absl::StatusOr<double> ParseShare(std::string_view text) {
+  const std::optional<double> share = ShareOf(text);
+  if (!share) return absl::InvalidArgumentError("expected a share, as in 1% or 0.01");
+  if (*share == 1 && !text.ends_with('%'))
+    return absl::InvalidArgumentError("this may mean either: say 1% or 100%");
+  return *share;
 }
 
 absl::StatusOr<double> ParseDuration(std::string_view text) {
@@ -156,8 +168,8 @@ absl::StatusOr<std::vector<std::pair<std::string, double>>> ParseSplits(std::str
     if (equals == std::string_view::npos || !IsPortableName(name)) {
       return absl::InvalidArgumentError("expected names and shares, as in train=0.9,val=0.1");
     }
-    const absl::StatusOr<double> share = ParseShare(part.substr(equals + 1));
-    if (!share.ok() || *share <= 0) {
+    const std::optional<double> share = ShareOf(part.substr(equals + 1));
+    if (!share || *share <= 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the share of ", name, " must be above 0 and at most 1, as in train=0.9,val=0.1"));
     }

@@ -38,6 +38,10 @@ TEST(Units, SharesAndDurations) {
   EXPECT_DOUBLE_EQ(*ParseShare("100%"), 1);
   for (const char* bad : {"", "%", "101%", "1.1", "-1%", "1%%"})
     EXPECT_FALSE(ParseShare(bad).ok()) << bad;
+  for (const char* doubtful : {"1", "1.0"})
+    EXPECT_NE(ParseShare(doubtful).status().message().find("say 1% or 100%"), std::string::npos);
+  EXPECT_DOUBLE_EQ(*ParseShare("0.999"), 0.999);
+  EXPECT_DOUBLE_EQ(*ParseShare("0"), 0);
   EXPECT_DOUBLE_EQ(*ParseDuration("90"), 90);
   EXPECT_DOUBLE_EQ(*ParseDuration("5m"), 300);
   EXPECT_DOUBLE_EQ(*ParseDuration("1.5h"), 5400);

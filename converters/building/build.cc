@@ -37,6 +37,7 @@ absl::StatusOr<RunReport> ReportComplete(OutputDir& out, const Plan& plan,
                                          IoPool& pool, BuildProgress& progress,
                                          const std::atomic<int>& stop) {
   ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(out.path()));
+  RETURN_IF_ERROR(CheckIdentity(manifest, options.expect));
   if (options.output.compare) {
     RETURN_IF_ERROR(CompareWithSource(out.path(), manifest, plan, source, pool, progress, stop));
     ASSIGN_OR_RETURN(manifest, out.TakeSourceTimes(plan));

@@ -39,10 +39,14 @@ struct ListedField {
   friend bool operator==(const ListedField&, const ListedField&) = default;
 };
 
-// A folder of the source that could not be listed: its contents are unknown.
+// A folder of the source that could not be listed, or a link in a folder's place that is not
+// followed: its contents are unknown.
 struct UnreadFolder {
   std::string path;  // relative to the root
   SkipReason reason = SkipReason::kPermission;
+  bool is_link() const {
+    return reason == SkipReason::kOutsideRoot || reason == SkipReason::kDangling;
+  }
   friend bool operator==(const UnreadFolder&, const UnreadFolder&) = default;
 };
 

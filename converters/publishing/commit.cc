@@ -11,8 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "converters/listing/first_few.h"
 #include "converters/planning/record_order.h"
 #include "converters/publishing/replacement.h"
+#include "converters/publishing/shard_results.h"
 #include "converters/publishing/skip_budget.h"
 #include "formats/core/shard_index.h"
 #include "formats/io/escape.h"
@@ -21,6 +23,8 @@
 
 namespace shardpack {
 namespace {
+
+constexpr size_t kNamedFiles = 3;
 
 ManifestCounts CountAll(const Plan& plan, std::span<const ShardResult> results,
                         std::span<const Skip> skips) {
@@ -51,10 +55,9 @@ class Publisher {
     absl::Status status = CheckSkips(plan_, results_, manifest_.counts, skips, options, out_);
     if (!status.ok()) return status;
     Describe(options);
-    if (options.expect && *options.expect != manifest_.Identity()) {
+    if (const absl::Status other = CheckIdentity(manifest_, options.expect); !other.ok()) {
       return absl::DataLossError(
-          absl::StrCat("this dataset is ", IdentityText(manifest_.Identity()), ", --expect says ",
-                       IdentityText(*options.expect), "; nothing was published"));
+          absl::StrCat(std::string(other.message()), "; nothing was published"));
     }
     if (std::string lines = SkippedLines(plan_, skips); !lines.empty())
       Add({std::string(kSkippedName), std::move(lines)});
@@ -208,6 +211,25 @@ class Publisher {
   std::vector<NamedBytes> extras_;
 };
 
+// Others may have removed or cut what this run has built.
+absl::Status CheckAllThere(std::span<const ShardResult> results, const OutputDir& out) {
+  std::vector<std::string> whys;
+  for (const ShardResult& result : results) {
+    for (const FileEntry* file : {&result.file, &result.index}) {
+      std::string why;
+      ASSIGN_OR_RETURN(const bool there, Matches(out.PathOf(file->name), *file, ShardLook::kSize,
+                                                 &why, out.options().stop));
+      if (!there) whys.push_back(std::move(why));
+    }
+  }
+  if (whys.empty()) return absl::OkStatus();
+  const size_t count = whys.size();
+  whys.resize(std::min(count, kNamedFiles));
+  return absl::DataLossError(absl::StrCat(
+      EscapeForTerminal(out.path()), " was changed while this run built in it: ",
+      AndMore(whys, count), "; nothing was published. The same command builds these shards again"));
+}
+
 }  // namespace
 
 std::string SkippedLines(const Plan& plan, std::span<const Skip> skips) {
@@ -285,6 +307,12 @@ absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const 
   return makers;
 }
 
+absl::Status CheckIdentity(const Manifest& manifest, const std::optional<Digest>& expected) {
+  if (!expected || *expected == manifest.Identity()) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("this dataset is ", IdentityText(manifest.Identity()),
+                                          ", --expect says ", IdentityText(*expected)));
+}
+
 absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results,
                                 OutputDir& out, const CommitOptions& options) {
   if (results.size() != plan.shards().size()) {
@@ -300,6 +328,7 @@ absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> r
   ASSIGN_OR_RETURN(Manifest manifest, Publisher(plan, results, out).Make(options));
   absl::Status status = out.SyncFolder();
   if (status.ok()) status = out.CheckFinishedUnchanged();
+  if (status.ok()) status = CheckAllThere(results, out);
   if (status.ok() && out.options().stopped()) status = absl::CancelledError("stopped by a signal");
   absl::StatusOr<FileEntry> written = absl::InternalError("not written");
   if (status.ok()) {

@@ -6,8 +6,9 @@
 // Lifetime: borrows for the call.
 // Thread-safety: one caller per OUT.
 // Errors: FailedPrecondition (exit 5) when shards are missing or OUT holds files that are not ours;
-// DataLoss (exit 4) when more inputs were bad than allowed, a shard has no sample left, or the
-// counts do not add up: nothing is published, the journal stays; I/O Status (exit 6).
+// DataLoss (exit 4) when more inputs were bad than allowed, a shard has no sample left, the counts
+// do not add up, or a finished shard or index has vanished or was cut since: nothing is published,
+// the journal stays; I/O Status (exit 6).
 #ifndef SHARDPACK_CONVERTERS_PUBLISHING_COMMIT_H_
 #define SHARDPACK_CONVERTERS_PUBLISHING_COMMIT_H_
 
@@ -50,6 +51,9 @@ std::string Sha256Lines(const Manifest& manifest);
 // InvalidArgument for a kind that the format does not have.
 absl::StatusOr<std::vector<FileMaker>> FileMakersOf(const Format& format, const LayoutSpec& layout,
                                                     std::span<const std::string> kinds);
+
+// DataLoss unless the dataset is the expected one, if any (--expect).
+absl::Status CheckIdentity(const Manifest& manifest, const std::optional<Digest>& expected);
 
 // `results`: one per shard of the plan, in order.
 absl::StatusOr<Manifest> Commit(const Plan& plan, std::span<const ShardResult> results,

@@ -19,7 +19,7 @@
 namespace shardpack {
 namespace {
 
-constexpr size_t kNamedSkips = 5;
+constexpr size_t kNamedSkips = 5, kNamedFolders = 3;
 
 SkipShare ShareOf(const ManifestCounts& counts) {
   return {counts.skipped + counts.failed, counts.seen};
@@ -80,11 +80,26 @@ class Refusal {
                                              share_.lost, share_.seen, share_.share() * 100);
     const std::string allowed = absl::StrFormat("%.4g %% are allowed", options_.max_skip * 100);
     if (!FolderLost()) return absl::StrCat(lost, ", ", allowed);
-    const size_t folders = plan_.listing().unread_folders.size();
-    return absl::StrCat(lost, ", among them ", folders == 1 ? "a folder" : "folders",
-                        " that could not be listed: nobody knows how many images ",
-                        folders == 1 ? "it holds" : "they hold", ", so that no share but 100 % (",
-                        allowed, ") goes on without ", folders == 1 ? "it" : "them");
+    const std::vector<UnreadFolder>& folders = plan_.listing().unread_folders;
+    const bool one = folders.size() == 1;
+    std::vector<std::string> names;
+    for (const UnreadFolder& folder : folders) names.push_back(folder.path);
+    const bool links = std::all_of(folders.begin(), folders.end(),
+                                   [](const UnreadFolder& folder) { return folder.is_link(); });
+    return absl::StrCat(
+        lost, ", among them ",
+        links ? (one ? "a link in a folder's place that is not followed"
+                     : "links in folders' places that are not followed")
+              : (one ? "a folder that could not be listed" : "folders that could not be listed"),
+        " (", FirstFew(names, kNamedFolders), "): nobody knows how many images ",
+        one ? "it holds" : "they hold", ", so that no share but 100 % (", allowed,
+        ") goes on without ", one ? "it" : "them");
+  }
+
+  bool LostBy(SkipReason reason) const {
+    const std::vector<UnreadFolder>& folders = plan_.listing().unread_folders;
+    return std::any_of(folders.begin(), folders.end(),
+                       [&](const UnreadFolder& folder) { return folder.reason == reason; });
   }
 
   // What 100 % does.
@@ -112,11 +127,20 @@ class Refusal {
                                                             : FlagWords{"--overwrite"}};
     if (!AnyEmpty()) ways.push_back(MaxSkip());
     if (!FolderLost()) std::reverse(ways.begin(), ways.end());
-    absl::StrAppend(&text,
-                    AnyEmpty() ? " Fix the inputs and pack all again"
-                    : FolderLost()
-                        ? absl::StrCat(" Fix the inputs and pack all again, or ", WithoutFolders())
-                        : " Go on without these inputs, or fix them and pack all again");
+    const bool leaves = LostBy(SkipReason::kOutsideRoot);
+    if (leaves) {
+      FlagWords follow = {"--follow"};
+      if (!out_.options().overwrite) follow.push_back("--overwrite");
+      ways.insert(ways.begin(), std::move(follow));
+    }
+    const std::string fix =
+        absl::StrCat(leaves ? " Pack what the links lead to, or fix the inputs" : " Fix the inputs",
+                     leaves || LostBy(SkipReason::kDangling) ? " (or remove the links)" : "",
+                     " and pack all again");
+    absl::StrAppend(&text, AnyEmpty() ? fix
+                           : FolderLost()
+                               ? absl::StrCat(fix, ", or ", WithoutFolders())
+                               : " Go on without these inputs, or fix them and pack all again");
     return OfferFlags(absl::DataLossError(text), ways);
   }
 

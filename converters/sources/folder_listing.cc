@@ -59,7 +59,7 @@ class Walker {
 
   absl::Status Walk() {
     for (const std::string& path : part_.folders)
-      AddFolder(path, path.empty() ? nullptr : &Above(FolderAbove(path)), 0, false);
+      AddFolder(path, path.empty() ? nullptr : &Above(FolderAbove(path)), 0, "");
     worklist_.Run(pool_);
     return failure_;
   }
@@ -82,16 +82,19 @@ class Walker {
     return folder;
   }
 
-  void AddFolder(std::string path, WalkedFolder* parent, int links, bool found_by_link) {
-    WalkedFolder* folder;
-    {
-      const std::lock_guard lock(mutex_);
-      folder = &folders_.emplace_back();
-    }
+  WalkedFolder& NewFolder() {
+    const std::lock_guard lock(mutex_);
+    return folders_.emplace_back();
+  }
+
+  // `link_target`: of a folder that a link leads to, else "".
+  void AddFolder(std::string path, WalkedFolder* parent, int links, std::string link_target) {
+    WalkedFolder* folder = &NewFolder();
     folder->path = std::move(path);
     folder->parent = parent;
     folder->links = links;
-    folder->found_by_link = found_by_link;
+    folder->found_by_link = !link_target.empty();
+    folder->link_target = std::move(link_target);
     worklist_.Push([this, folder] { ReadFolder(*folder); });
   }
 
@@ -202,7 +205,7 @@ class Walker {
     if (name == "." || name == "..") return true;
     LookForPack(folder, name);
     if (entry.type == DT_DIR) {
-      AddSubfolder(folder, name, 0);
+      AddSubfolder(folder, name);
       return true;
     }
     // The type of a link or unknown entry, and whether it counts, is determined by a later stat.
@@ -233,6 +236,17 @@ class Walker {
                               .outcome = WalkedFile::kUsable});
     folder.names.append(name.data(), name.size() + 1);
     return true;
+  }
+
+  // A link to a folder that is not followed: what it holds is as unknown as that of a folder that
+  // cannot be listed.
+  void SkipFolderLink(WalkedFolder& parent, WalkedFile& entry, SkipReason reason,
+                      std::string detail) {
+    entry.outcome = WalkedFile::kDropped;
+    WalkedFolder& folder = NewFolder();
+    folder.path = PathIn(parent, parent.Name(entry));
+    folder.parent = &parent;
+    SkipFolder(folder, reason, std::move(detail));
   }
 
   // Recognizes the marks that pack leaves in a folder. The source folder itself is left out only
@@ -272,11 +286,12 @@ class Walker {
     folder.hidden.AddFile(PathIn(folder, name));
   }
 
-  void AddSubfolder(WalkedFolder& folder, std::string_view name, int links) {
+  void AddSubfolder(WalkedFolder& folder, std::string_view name, std::string link_target = "") {
     std::string path = PathIn(folder, name);
     if (LeavesOut(folder, name, path)) return;
     if (part_.of_parts != nullptr && part_.of_parts->contains(path)) return;
-    AddFolder(std::move(path), &folder, folder.links + links, links > 0);
+    const int links = folder.links + (link_target.empty() ? 0 : 1);
+    AddFolder(std::move(path), &folder, links, std::move(link_target));
   }
 
   void LookAt(WalkedFolder& folder, size_t chunk) {
@@ -299,7 +314,7 @@ class Walker {
     }
     if (S_ISLNK(info.st_mode)) return LookAtLink(folder, entry);
     if (S_ISDIR(info.st_mode)) {
-      AddSubfolder(folder, folder.Name(entry), 0);
+      AddSubfolder(folder, folder.Name(entry));
       entry.outcome = WalkedFile::kDropped;
       return;
     }
@@ -369,7 +384,7 @@ class Walker {
     }
     if (S_ISDIR(info.st_mode)) return TakeFolderLink(folder, entry, target, info);
     if (!Counts(folder, entry)) return;
-    if (!options_.follow && !LiesInside(folder, entry, target)) {
+    if (!options_.follow && !IsBelow(root_path_, RealPath(folder, entry, target))) {
       entry.inode_or_bytes = 0;
       return SkipEntry(folder, entry, SkipReason::kOutsideRoot,
                        "a link; --follow packs its target");
@@ -384,9 +399,11 @@ class Walker {
       return;
     }
     entry.inode_or_bytes = 0;
-    if (!options_.follow && !LiesInside(folder, entry, target)) {
-      return SkipEntry(folder, entry, SkipReason::kOutsideRoot,
-                       "a link to a folder; --follow packs what it holds");
+    std::string real = RealPath(folder, entry, target);
+    const bool inside = IsBelow(root_path_, real);
+    if (!options_.follow && !inside) {
+      return SkipFolderLink(folder, entry, SkipReason::kOutsideRoot,
+                            "a link to a folder; --follow packs what it holds");
     }
     for (const WalkedFolder* above = &folder; above != nullptr; above = above->parent) {
       if (above->device != info.st_dev || above->inode != info.st_ino) continue;
@@ -397,40 +414,51 @@ class Walker {
       return SkipEntry(folder, entry, SkipReason::kSymlinkLoop,
                        absl::StrCat("behind more than ", kMaxFolderLinks, " links to folders"));
     }
-    AddSubfolder(folder, folder.Name(entry), 1);
+    if (real.empty()) real = PathIn(folder, folder.Name(entry));  // it has just vanished
+    // The root itself is above each link, so that something is left.
+    if (inside) real.erase(0, root_path_ == "/" ? 1 : root_path_.size() + 1);
+    AddSubfolder(folder, folder.Name(entry), std::move(real));
     entry.outcome = WalkedFile::kDropped;
   }
 
   void LinkFailed(WalkedFolder& folder, WalkedFile& entry, int error) {
     entry.inode_or_bytes = 0;
-    // A broken link without an extension may have been a class folder: it is a row, not an ignored
-    // file.
+    // A broken link without an extension may have been a class folder.
     const std::string_view name = folder.Name(entry);
     const bool may_be_folder = name.find('.') == std::string_view::npos;
+    if (may_be_folder && LeavesOut(folder, name, PathIn(folder, name))) {
+      entry.outcome = WalkedFile::kDropped;
+      return;
+    }
     if (!may_be_folder && !Counts(folder, entry)) return;
+    const auto skip = [&](SkipReason reason) {
+      return may_be_folder ? SkipFolderLink(folder, entry, reason, "")
+                           : SkipEntry(folder, entry, reason, "");
+    };
     switch (error) {
       case ENOENT:
       case ENOTDIR:
-        return SkipEntry(folder, entry, SkipReason::kDangling, "");
+        return skip(SkipReason::kDangling);
       case ELOOP:
-        return SkipEntry(folder, entry, SkipReason::kSymlinkLoop, "");
+        return skip(SkipReason::kSymlinkLoop);
       case EACCES:
       case EPERM:
-        return SkipEntry(folder, entry, SkipReason::kPermission, "");
+        return skip(SkipReason::kPermission);
       default:
         FailIo("open", absl::StrCat(folder.path, folder.path.empty() ? "" : "/", std::string(name)),
                error);
     }
   }
 
-  bool LiesInside(const WalkedFolder& folder, const WalkedFile& entry,
-                  const Descriptor& target) const {
-    if (const auto path = DescriptorPath(target.get())) return IsBelow(root_path_, *path);
+  // Of a link's target, absolute; "" if it has vanished.
+  std::string RealPath(const WalkedFolder& folder, const WalkedFile& entry,
+                       const Descriptor& target) const {
+    if (auto path = DescriptorPath(target.get())) return *std::move(path);
     // Without /proc, and for targets whose path is too long for the kernel.
     const std::string full =
         absl::StrCat(root_path_, "/", folder.path, "/", std::string(folder.Name(entry)));
     const std::unique_ptr<char, decltype(&free)> real(realpath(full.c_str(), nullptr), &free);
-    return real != nullptr && IsBelow(root_path_, real.get());
+    return real == nullptr ? "" : real.get();
   }
 
   void FinishFolder(WalkedFolder& folder) {

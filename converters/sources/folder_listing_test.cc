@@ -199,6 +199,61 @@ TEST_F(FolderListingTest, LinksInsideTheRootPackOthersAreSkipped) {
                   Pair("linked/up", "symlink-loop"), Pair("linked/self", "symlink-loop")));
 }
 
+TEST_F(FolderListingTest, AFolderThatIsPackedTwiceIsNamed) {
+  ScratchFolder outside;
+  fs::create_directories(outside.File("deep"));
+  std::ofstream(outside.File("deep/o.jpg")) << "outside";
+  Write("dog/deep/1.jpg");
+  Write("hidden/1.jpg");
+  Write("empty/notes.txt");
+  Link("dog", "puppy");
+  Link("empty", "nothing");
+  Link("../hidden", "cat/only");
+  Link(outside.path(), "out");
+  Link(outside.File("deep"), "again");
+  FolderSourceOptions options = {.label_from = FolderSourceOptions::LabelFrom::kNone};
+  options.exclude = {"hidden/"};
+  EXPECT_THAT(List(options).warnings,
+              ElementsAre(AllOf(HasSubstr("a link leads to"), HasSubstr(": puppy (to dog);"),
+                                HasSubstr("--exclude /puppy/ "))));
+  options.follow = true;
+  EXPECT_THAT(List(options).warnings,
+              ElementsAre(HasSubstr(": again (to out/deep), puppy (to dog);")));
+  options.exclude = {"hidden/", "/puppy/", "/out/"};
+  EXPECT_THAT(List(options).warnings, IsEmpty());
+}
+
+// Like a folder that cannot be listed: nobody knows what it holds.
+TEST_F(FolderListingTest, LinksInTheirPlaceAreFoldersThatAreNotRead) {
+  ScratchFolder outside;
+  std::ofstream(outside.File("o.jpg")) << "outside";
+  Write("a/1.jpg");
+  Link(outside.path(), "cat");
+  Link("nowhere", "dog");
+  Link(outside.path(), "a/deep");
+  Link("nowhere.jpg", "a/file.jpg");
+  Link("a", "inside");
+  Link(outside.path(), "left");
+  Link("nowhere", "left-too");
+  FolderSourceOptions options = {.label_from = FolderSourceOptions::LabelFrom::kNone};
+  options.exclude = {"left/", "left-too/"};
+  const Listing listing = List(options);
+  EXPECT_THAT(listing.unread_folders,
+              ElementsAre(UnreadFolder{"a/deep", SkipReason::kOutsideRoot},
+                          UnreadFolder{"cat", SkipReason::kOutsideRoot},
+                          UnreadFolder{"dog", SkipReason::kDangling},
+                          UnreadFolder{"inside/deep", SkipReason::kOutsideRoot}));
+  EXPECT_THAT(Rows(listing),
+              UnorderedElementsAre(Pair("a/1.jpg", ""), Pair("a/deep", "outside-root"),
+                                   Pair("a/file.jpg", "dangling"), Pair("cat", "outside-root"),
+                                   Pair("dog", "dangling"), Pair("inside/1.jpg", ""),
+                                   Pair("inside/deep", "outside-root"),
+                                   Pair("inside/file.jpg", "dangling")));
+  options.follow = true;
+  EXPECT_THAT(List(options).unread_folders,
+              ElementsAre(UnreadFolder{"dog", SkipReason::kDangling}));
+}
+
 TEST_F(FolderListingTest, FollowTakesWhatLiesOutside) {
   ScratchFolder outside;
   std::ofstream(outside.File("o.jpg")) << "outside";

@@ -29,7 +29,7 @@ namespace shardpack {
 namespace {
 
 constexpr size_t kEnoughFolders = 1000, kMostWitnesses = 16;
-constexpr std::string_view kPartMagic = "SPKLIST2";
+constexpr std::string_view kPartMagic = "SPKLIST3";
 constexpr size_t kDigestBytes = 16;
 
 std::string Below(const std::string& folder, std::string_view name) {
@@ -66,6 +66,7 @@ std::string_view RawBytes(const std::vector<WalkedFile>& entries) {
 
 void WriteFolder(const WalkedFolder& folder, PlanBytesWriter& out) {
   out.Text(folder.path);
+  out.Text(folder.link_target);
   out.Number(folder.packed);
   out.Text(folder.names);
   out.Text(RawBytes(folder.entries));
@@ -106,6 +107,7 @@ bool IsGood(const WalkedFolder& folder) {
 
 bool ReadFolder(PlanBytesReader& in, WalkedFolder& folder) {
   folder.path = std::string(in.Text());
+  folder.link_target = std::string(in.Text());
   folder.packed = in.Flag();
   folder.names = std::string(in.Text());
   const std::string_view raw = in.Text();

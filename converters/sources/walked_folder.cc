@@ -3,15 +3,20 @@
 #include <dirent.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "converters/listing/first_few.h"
 #include "formats/io/file.h"
+#include "formats/io/shell_quoted.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
 namespace {
+
+constexpr size_t kNamedLinks = 3;
 
 const WalkedFolder* PackedAbove(const WalkedFolder* folder) {
   while (folder != nullptr && !folder->packed) folder = folder->parent;
@@ -93,6 +98,63 @@ absl::Status LeaveOutPacked(std::deque<WalkedFolder>& folders,
   return absl::OkStatus();
 }
 
+bool HoldsImages(const std::vector<WalkedFolder*>& sorted, const WalkedFolder& top) {
+  const auto any = [](const WalkedFolder& folder) {
+    return std::any_of(folder.entries.begin(), folder.entries.end(), [](const WalkedFile& entry) {
+      return entry.outcome == WalkedFile::kUsable;
+    });
+  };
+  if (any(top)) return true;
+  const std::string below = absl::StrCat(top.path, "/");
+  auto at = std::lower_bound(
+      sorted.begin(), sorted.end(), below,
+      [](const WalkedFolder* folder, const std::string& path) { return folder->path < path; });
+  for (; at != sorted.end() && (*at)->path.starts_with(below); ++at) {
+    if (any(**at)) return true;
+  }
+  return false;
+}
+
+// A link to a folder that is also listed itself: its images are there twice, perhaps under two
+// classes.
+void WarnOfFoldersTwice(const std::vector<WalkedFolder*>& sorted, Listing& listing) {
+  if (std::all_of(sorted.begin(), sorted.end(),
+                  [](const WalkedFolder* folder) { return folder->link_target.empty(); })) {
+    return;
+  }
+  std::map<std::string, std::vector<const WalkedFolder*>> by_real;
+  std::map<const WalkedFolder*, std::string> behind_link;  // the real paths of these
+  for (const WalkedFolder* folder : sorted) {              // parents first
+    std::string real = folder->link_target;
+    const auto parent = behind_link.find(folder->parent);
+    if (real.empty() && parent != behind_link.end())
+      real = parent->second + folder->path.substr(folder->parent->path.size());
+    if (!real.empty()) behind_link[folder] = real;
+    by_real[real.empty() ? folder->path : real].push_back(folder);
+  }
+  std::vector<std::string> shown;
+  const WalkedFolder* first = nullptr;
+  for (const WalkedFolder* folder : sorted) {
+    if (folder->link_target.empty()) continue;
+    const std::vector<const WalkedFolder*>& same = by_real[folder->link_target];
+    // Of links to one folder that is not listed itself, the first one counts as that folder.
+    const auto other = std::find_if(same.begin(), same.end(), [&](const WalkedFolder* each) {
+      return each != folder && (each->link_target.empty() || each->path < folder->path);
+    });
+    if (other == same.end() || !HoldsImages(sorted, *folder)) continue;
+    if (first == nullptr) first = folder;
+    shown.push_back(absl::StrCat(folder->path, " (to ", (*other)->path, ")"));
+  }
+  if (shown.empty()) return;
+  listing.warnings.push_back(
+      absl::StrCat(shown.size() == 1
+                       ? "a link leads to a folder that is packed as well, so that its images come"
+                       : "links lead to folders that are packed as well, so that their images come",
+                   " twice, under both names: ", FirstFew(shown, kNamedLinks), "; --exclude ",
+                   ShellQuoted(absl::StrCat("/", first->path, "/")), " leaves ",
+                   shown.size() == 1 ? "the link out" : "the first link out"));
+}
+
 }  // namespace
 
 bool IsUnread(const LostFolder& lost) {
@@ -122,6 +184,7 @@ absl::StatusOr<FolderWalk> JoinFolders(WalkedFolders& walked, const std::string&
   std::sort(sorted.begin(), sorted.end(),
             [](const WalkedFolder* a, const WalkedFolder* b) { return a->path < b->path; });
 
+  WarnOfFoldersTwice(sorted, listing);
   listing.root = root_path;
   listing.names.reserve(name_bytes);
   listing.name_ends.reserve(rows);

@@ -52,6 +52,7 @@ struct WalkedFolder {
   ino_t inode = 0;
   int links = 0;  // links to folders on the way here
   bool found_by_link = false;
+  std::string link_target;  // of such a folder: relative to the root, or absolute outside of it
   bool has_manifest = false, has_index = false;
   bool packed = false;  // written by pack: a dataset, or an unfinished build
 

@@ -234,6 +234,34 @@ class SkipTest(command.PackTest):
     self.pack("src", "-o", "out", *ANY_SKIPS, unprivileged=True, expect=3)
     self.assertEqual({"cat/secret.jpg": "permission", "hidden": "permission"}, self.skips())
 
+  def test_a_link_at_the_place_of_a_class_folder(self):
+    self.write("away/cat/one.jpg", jpeg(78))
+    self.write("links/ant/one.jpg", jpeg(79))
+    self.write("links/dog/one.jpg", jpeg(80))
+    link = self.folder / "links/cat"
+    for target, reason in (("../away/cat", "outside-root"), ("nowhere", "dangling")):
+      link.symlink_to(target)
+      refused = self.pack("links", "-o", "linked", "--max-skip", "99%", expect=4).stderr
+      self.assertIn("a link in a folder's place that is not followed (cat): nobody knows how many images it holds", refused)
+      self.assertIn("the labels after it have other numbers", refused)
+      self.assertIn("or remove the links", refused)
+      self.assertEqual(reason == "outside-root", "--follow" in refused, refused)
+      self.assert_nothing_published("linked")
+      self.assertRegex(self.pack("plan", "links").stderr.replace("\n", " "), "warning: cat: a link .* the labels are numbered without it")
+      link.unlink()
+    self.pack("links", "-o", "linked", "--overwrite")
+    link.symlink_to("../away/cat")
+    refused = self.pack("links", "-o", "linked", "--overwrite", expect=4).stderr
+    self.assertIn("cat", refused)
+    self.pack("links", "-o", "linked", "--overwrite", "--follow")
+    self.assertEqual(["ant", "cat", "dog"], self.manifest("linked")["classes"])
+    link.unlink()
+    # Within a class, too.
+    (self.folder / "links/dog/more").symlink_to("../../away/cat")
+    self.assertIn("(dog/more)", self.pack("links", "-o", "inner", expect=4).stderr)
+    self.pack("links", "-o", "inner", *ANY_SKIPS, expect=3)
+    self.assertEqual({"dog/more": "outside-root"}, self.skips("inner"))
+
 
 class NameTest(command.PackTest):
 

@@ -69,6 +69,27 @@ class ExitCodeTest(command.PackTest):
     self.assert_nothing_published()
     identity = self.pack("src", "-o", "other").stdout.split()[1]
     self.pack("src", "-o", "out", "--expect", identity, expect=0)
+    # Also where nothing is left to do.
+    for words in ([], ["--compare"], ["--json"], ["--report"]):
+      self.assertIn("--expect says", self.pack("src", "-o", "out", "--expect", "xxh3:" + "0" * 32, *words, expect=4).stderr)
+    said = self.pack("src", "-o", "out", "--expect", identity).stderr
+    self.assertRegex(said, "(?m)^holds +20 of 20 images")
+    self.assertNotIn("packed    ", said)
+
+  def test_4_a_shard_that_vanished_meanwhile(self):
+    self.source(count=3000)
+    process = self.start("src", "-o", "out", "--samples-per-shard", "2", "-q")
+    shard = self.folder / "out/train-000000.tar"
+    deadline = time.monotonic() + 30
+    while not (self.folder / "out/train-000000.pidx").exists() and time.monotonic() < deadline:
+      time.sleep(0.001)
+    shard.unlink()
+    _, err = process.communicate(timeout=60)
+    self.assertEqual(4, process.returncode, err)
+    self.assertIn("train-000000.tar is missing", err.decode())
+    self.assert_nothing_published()
+    self.pack("src", "-o", "out", "--samples-per-shard", "2", "-q")
+    self.pack("validate", "out")
 
   def test_5_conflict(self):
     self.source()
@@ -95,7 +116,7 @@ class ExitCodeTest(command.PackTest):
 
   def test_130_and_143(self):
     self.source(count=3000)
-    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
       out = f"out-{code}"
       process = self.start("src", "-o", out, "--samples-per-shard", "2")
       deadline = time.monotonic() + 30
