@@ -97,7 +97,7 @@ absl::Status TargetRule::CheckImage(std::string_view key, Bytes image) const {
   if (takes_any_image_ || SniffImageFormat(image) != ImageFormat::kUnknown) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the image of the sample ", EscapeForTerminal(key),
-                   " is none of JPEG, PNG, WebP, GIF, BMP and TIFF; with a --max-skip above 0 "
+                   " is not a JPEG, PNG, WebP, GIF, BMP or TIFF; with a --max-skip above 0 "
                    "among the arguments the finish leaves such samples out"));
 }
 

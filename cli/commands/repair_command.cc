@@ -18,6 +18,7 @@
 #include "cli/terminal/stop_signal.h"
 #include "cli/terminal/units.h"
 #include "converters/indexing/index_folder.h"
+#include "converters/publishing/commit.h"
 #include "converters/repairing/repair.h"
 #include "formats/formats.h"
 #include "formats/io/escape.h"

@@ -143,7 +143,7 @@ TEST_F(WriterTest, WhatDoesNotBeginAsAnImageIsRefusedAtOnce) {
     Writer writer(At("out"), {.arguments = {changes_keys ? "--key=index" : "--format=tfrecord"}});
     for (const std::string& image : {std::string(), std::string("text"), std::string("BMW")}) {
       EXPECT_EQ(CodeOf([&] { writer.add("a\n", {}, image); }, &message), Code::kInvalid);
-      EXPECT_THAT(message, HasSubstr("the image of the sample a\\x0a is none of JPEG"));
+      EXPECT_THAT(message, HasSubstr("the image of the sample a\\x0a is not a JPEG"));
       EXPECT_THAT(message, HasSubstr("--max-skip"));
     }
     // Only the finish looks into one that begins well.
