@@ -13,6 +13,7 @@
 #define SHARDPACK_VALIDATORS_REPORT_VALIDATION_REPORT_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
