@@ -221,12 +221,20 @@ def resumed_of(path: bytes, workers: int) -> int | None:
   return found
 
 
-def check_labels(path: bytes, alone: bool) -> None:
+def labels_of_parts(path: bytes) -> dict[str, list[str]]:
+  """{part: its labels, each once}, without parts that are damaged: of these the library says so."""
+  found = {}
+  for name in sorted(filter(_is_part, _names(path))):
+    with suppress(FileNotFoundError, ValueError, KeyError, TypeError):
+      found[name.decode().removesuffix(".json")] = _read(path, name)["classes"]
+  return found
+
+
+def check_labels(path: bytes, of_parts: dict[str, list[str]], alone: bool) -> None:
   """OptionError names the parts if the samples of some have labels, and those of others have none."""
   parts: dict[bool, list[str]] = {True: [], False: []}
-  for name in sorted(filter(_is_part, _names(path))):
-    with suppress(FileNotFoundError, ValueError, KeyError, TypeError):  # of what is damaged the library says so
-      parts[bool(_read(path, name)["classes"])].append(name.decode().removesuffix(".json"))
+  for part, labels in of_parts.items():
+    parts[bool(labels)].append(part)
   if parts[True] and parts[False]:
     shown, out = os.fsdecode(folder(path)), os.fsdecode(path)
     workers = _listed({int(name[1:].partition("-")[0]) for name in parts[False]})
@@ -235,17 +243,13 @@ def check_labels(path: bytes, alone: bool) -> None:
                       f"there, and run {'the Writer' if alone else 'worker ' + workers} again, with labels")
 
 
-def check_kinds(path: bytes) -> None:
+def check_kinds(path: bytes, of_parts: dict[str, list[str]]) -> None:
   """OptionError names the parts if the labels of some are numbers, and those of others names, as of a worker that had classes alone:
   all would be names, and numbered anew."""
   agreed = _labels(path)
   if agreed is None or not agreed[0]:
     return
-  named: dict[str, str] = {}
-  for name in sorted(filter(_is_part, _names(path))):
-    with suppress(FileNotFoundError, ValueError, KeyError, TypeError):  # of what is damaged the library says so
-      if texts := [text for text in _read(path, name)["classes"] if text and not text.isdigit()]:
-        named[name.decode().removesuffix(".json")] = texts[0]
+  named = {part: names[0] for part, labels in of_parts.items() if (names := [text for text in labels if text and not text.isdigit()])}
   if named:
     shown = os.fsdecode(folder(path))
     raise OptionError(f"labels of {_some([*named])} in {shown} are names, such as {next(iter(named.values()))!r}, and others in there are numbers, such "

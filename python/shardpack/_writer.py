@@ -574,9 +574,10 @@ class Writer:
 
   def _publish(self, progress: Shown) -> Report:
     handle = self._open_handle()
+    labels = _parts.labels_of_parts(self._path)
     if not any(word.startswith(b"--missing-part") for word in self._words):
-      _parts.check_labels(self._path, self._alone)
-    _parts.check_kinds(self._path)
+      _parts.check_labels(self._path, labels, self._alone)
+    _parts.check_kinds(self._path, labels)
     resumed = _parts.resumed_of(self._path, self._workers)
     command = [b"convert", *self._words, b"--out=" + self._path, b"--", _parts.folder(self._path)]
     # Its start is waited for as any call of the library.
