@@ -45,8 +45,6 @@ class Decode:
       raise OptionError("NumPy has no bfloat16; a DeviceLoader casts to it")
     kind, channels = choice(dtype, "dtype", _DTYPES), whole(channels, "channels", 8, least=1)
     means, stds = normalising(dtype, mean, std, channels)
-    _without_effect(crop, "random_resized", scale=scale, ratio=ratio)
-    _without_effect(crop, "center", shortest_side=shortest_side)
     self._options = _c.decode(
         size=ctypes.sizeof(_c.decode),
         width=whole(width, "width", 32, least=1),
@@ -65,6 +63,8 @@ class Decode:
     self._augment = given_plan(augment)
     self._views = whole(views, "views", least=1, most=_MOST_VIEWS)
     self._options.min_ratio, self._options.max_ratio = _range(_RATIO if ratio is None else ratio, "ratio")
+    _without_effect(crop, "random_resized", scale=scale, ratio=ratio)
+    _without_effect(crop, "center", shortest_side=shortest_side)
     call(library.decode_check, self._options)  # which knows how they fit each other
 
   def __repr__(self) -> str:
@@ -94,7 +94,6 @@ def _without_effect(crop: str, needed: str, **options: Any) -> None:
   """Refuses what was given, be it the default: who gives it means another crop."""
   for name, value in options.items():
     if crop != needed and value is not None:
-      (whole if name == "shortest_side" else _range)(value, name)  # which is refused as what it is
       raise OptionError(f"{name} needs crop='{needed}'")
 
 
