@@ -48,10 +48,11 @@ SomeDevice = Union[str, int, Device, DeviceOfTorch]
 
 
 Array = TypeVar("Array")
+OneBatch = TypeVar("OneBatch")
 
 
-class BatchOf(Batch, Generic[Array]):
-  """A Batch that is decoded, whose arrays are of a known library."""
+class ArraysOf(Generic[Array]):
+  """Of a batch that is decoded: arrays of a known library."""
 
   @property
   def images(self) -> Array:
@@ -65,39 +66,30 @@ class BatchOf(Batch, Generic[Array]):
     raise NotImplementedError
 
 
-class LoaderOf(Loader, Generic[Array]):
+class BatchesOf(Generic[OneBatch]):
+  """Of a loader: its batches."""
+
+  def __iter__(self) -> Iterator[OneBatch]:
+    raise NotImplementedError
+
+  def __next__(self) -> OneBatch:
+    raise NotImplementedError
+
+
+class BatchOf(ArraysOf[Array], Batch):
+  """A Batch with such arrays."""
+
+
+class LoaderOf(BatchesOf[BatchOf[Array]], Loader):
   """The Loader of these."""
 
-  def __iter__(self) -> Iterator[BatchOf[Array]]:
-    raise NotImplementedError
 
-  def __next__(self) -> BatchOf[Array]:
-    raise NotImplementedError
-
-
-class DeviceBatchOf(DeviceBatch, Generic[Array]):
+class DeviceBatchOf(ArraysOf[Array], DeviceBatch):
   """The same on a device."""
 
-  @property
-  def images(self) -> Array:
-    raise NotImplementedError
 
-  @property
-  def labels(self) -> Array:
-    raise NotImplementedError
-
-  def __iter__(self) -> Iterator[Array]:
-    raise NotImplementedError
-
-
-class DeviceLoaderOf(DeviceLoader, Generic[Array]):
+class DeviceLoaderOf(BatchesOf[DeviceBatchOf[Array]], DeviceLoader):
   """The DeviceLoader of these."""
-
-  def __iter__(self) -> Iterator[DeviceBatchOf[Array]]:
-    raise NotImplementedError
-
-  def __next__(self) -> DeviceBatchOf[Array]:
-    raise NotImplementedError
 
 
 class MostOptions(TypedDict, total=False):
