@@ -355,44 +355,33 @@ std::map<std::string_view, const FileEntry*> FurtherFiles(const Manifest& manife
   return files;
 }
 
-void CompareFurtherFiles(const Manifest& was, const Manifest& now,
-                         std::vector<std::string>& lines) {
+struct Differences {
+  std::vector<std::string> lines;
+  bool bytes = false;  // a shard, or another file of one, has other bytes than it had
+};
+
+void CompareFurtherFiles(const Manifest& was, const Manifest& now, Differences& found) {
   std::map<std::string_view, const FileEntry*> before = FurtherFiles(was);
   for (const auto& [name, file] : FurtherFiles(now)) {
-    const auto found = before.find(name);
-    if (found == before.end()) {
-      lines.push_back(absl::StrCat(file->name, " is not in the manifest"));
+    const auto old = before.find(name);
+    if (old == before.end()) {
+      found.lines.push_back(absl::StrCat(file->name, " is not in the manifest"));
       continue;
     }
-    if (*found->second != *file) lines.push_back(absl::StrCat(file->name, " has changed"));
-    before.erase(found);
+    if (*old->second != *file) {
+      found.lines.push_back(absl::StrCat(file->name, " has changed"));
+      found.bytes = true;
+    }
+    before.erase(old);
   }
-  for (const auto& [name, file] : before) lines.push_back(absl::StrCat(file->name, " is gone"));
-}
-
-bool HasChanged(const ManifestShard& was, const ManifestShard& now) {
-  return was.bytes != now.bytes || was.xxh3_128 != now.xxh3_128;
-}
-
-// A shard, or another file of one.
-bool ShardsChanged(const Manifest& was, const Manifest& now) {
-  std::map<std::string_view, const ManifestShard*> before;
-  for (const ManifestShard& shard : was.shards) before[shard.name] = &shard;
-  for (const ManifestShard& shard : now.shards) {
-    const auto found = before.find(shard.name);
-    if (found != before.end() && HasChanged(*found->second, shard)) return true;
-  }
-  const std::map<std::string_view, const FileEntry*> files = FurtherFiles(was);
-  for (const auto& [name, file] : FurtherFiles(now)) {
-    const auto found = files.find(name);
-    if (found != files.end() && *found->second != *file) return true;
-  }
-  return false;
+  for (const auto& [name, file] : before)
+    found.lines.push_back(absl::StrCat(file->name, " is gone"));
 }
 
 // Possible differences between two runs of `pack index` on the same shards.
-std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
-  std::vector<std::string> lines;
+Differences Compare(const Manifest& was, const Manifest& now) {
+  Differences differences;
+  std::vector<std::string>& lines = differences.lines;
   const bool rebased = was.label_base != now.label_base;
   if (rebased) {
     lines.push_back(absl::StrCat("the shards' labels count from ", now.label_base,
@@ -409,7 +398,8 @@ std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
       continue;
     }
     const ManifestShard& old = *found->second;
-    if (HasChanged(old, shard)) {
+    if (old.bytes != shard.bytes || old.xxh3_128 != shard.xxh3_128) {
+      differences.bytes = true;
       lines.push_back(absl::StrCat(shard.name, " has changed: it had ", old.bytes,
                                    " bytes and the hash ", old.xxh3_128.ToHex(), ", it has ",
                                    shard.bytes, " and ", shard.xxh3_128.ToHex()));
@@ -428,30 +418,30 @@ std::vector<std::string> Differences(const Manifest& was, const Manifest& now) {
   }
   for (const auto& [name, shard] : before)
     lines.push_back(absl::StrCat(std::string(name), " is not given any more"));
-  CompareFurtherFiles(was, now, lines);
+  CompareFurtherFiles(was, now, differences);
   if (was.classes != now.classes) lines.emplace_back("the classes differ");
   if (lines.empty() && was.Identity() != now.Identity())
     lines.emplace_back("the order of the shards differs");
-  return lines;
+  return differences;
 }
 
-// `changed`: whether a shard has other bytes than the index was made of.
-absl::Status RefuseDifferences(const std::string& out, bool changed,
-                               std::vector<std::string> lines) {
+absl::Status RefuseDifferences(const std::string& out, Differences differences) {
+  std::vector<std::string>& lines = differences.lines;
   const size_t count = lines.size();
   if (count > kNamedTroubles) {
     lines.resize(kNamedTroubles);
     lines.push_back(absl::StrCat("and ", count - kNamedTroubles, " more"));
   }
-  return OfferFlags(absl::FailedPreconditionError(absl::StrCat(
-                        EscapeForTerminal(out), " holds an index that does not fit:\n  ",
-                        absl::StrJoin(lines, "\n  "),
-                        changed ? "\nIf nobody changed the shards on purpose, they are damaged: "
-                                  "first compare them with a good copy, or with what they were "
-                                  "made from. --overwrite takes what is there now as right, and "
-                                  "creates the index again"
-                                : "\n--overwrite creates it again")),
-                    {{"--overwrite"}});
+  return OfferFlags(
+      absl::FailedPreconditionError(absl::StrCat(
+          EscapeForTerminal(out), " holds an index that does not fit:\n  ",
+          absl::StrJoin(lines, "\n  "),
+          differences.bytes ? "\nIf nobody changed the shards on purpose, they are damaged: "
+                              "first compare them with a good copy, or with what they were "
+                              "made from. --overwrite takes what is there now as right, and "
+                              "creates the index again"
+                            : "\n--overwrite creates it again")),
+      {{"--overwrite"}});
 }
 
 // Takes classes and splits that the user has not given from manifests beside the shards.
@@ -505,11 +495,8 @@ absl::StatusOr<IndexReport> IndexShards(std::span<const std::string> paths,
   absl::Status checked = report.manifest.Check();
   if (!checked.ok()) return absl::InternalError(checked.message());
   if (!folder.writable()) {
-    std::vector<std::string> lines = Differences(*folder.manifest(), report.manifest);
-    if (!lines.empty()) {
-      return RefuseDifferences(report.out, ShardsChanged(*folder.manifest(), report.manifest),
-                               std::move(lines));
-    }
+    Differences differences = Compare(*folder.manifest(), report.manifest);
+    if (!differences.lines.empty()) return RefuseDifferences(report.out, std::move(differences));
     report.manifest = *folder.manifest();
     report.unchanged = true;
   } else {
