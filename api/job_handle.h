@@ -1,9 +1,9 @@
 // The handle of a job, and how one is started.
 //
-//   return StartJob({"validate", "shards"}, "", nullptr);
+//   return StartJob(program, *JobWords({"validate", "shards"}), "", nullptr);
 //
 // Lifetime, thread-safety: as PackJob (api/jobs/pack_job.h).
-// Errors: those of JobWords, FindPack and PackJob::Start.
+// Errors: those of PackJob::Start.
 #ifndef SHARDPACK_API_JOB_HANDLE_H_
 #define SHARDPACK_API_JOB_HANDLE_H_
 
@@ -23,13 +23,11 @@ struct shardpack_job : shardpack::api::Handle<std::unique_ptr<shardpack::PackJob
 
 namespace shardpack::api {
 
-// `program`: what FindPack has found. `typed`: a command of it. `folder`: its working folder; "":
+// `program`: what FindPack has found. `words`: those of JobWords. `folder`: its working folder; "":
 // that of this process.
-absl::StatusOr<shardpack_job*> StartJob(const std::string& program, std::vector<std::string> typed,
+absl::StatusOr<shardpack_job*> StartJob(const std::string& program,
+                                        const std::vector<std::string>& words,
                                         const std::string& folder,
-                                        std::function<void(int exit_code)> at_end);
-// Finds the program.
-absl::StatusOr<shardpack_job*> StartJob(std::vector<std::string> typed, const std::string& folder,
                                         std::function<void(int exit_code)> at_end);
 
 }  // namespace shardpack::api

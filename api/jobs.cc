@@ -32,7 +32,9 @@ absl::StatusOr<shardpack_job*> Start(const char* const* arguments, size_t count,
                                      const shardpack_job_options* given) {
   ASSIGN_OR_RETURN(const shardpack_job_options options, Known(given, "job options"));
   ASSIGN_OR_RETURN(std::vector<std::string> typed, TextsOf(arguments, count, "an argument"));
-  return StartJob(std::move(typed), options.folder == nullptr ? "" : options.folder, nullptr);
+  ASSIGN_OR_RETURN(const std::vector<std::string> words, JobWords(std::move(typed)));
+  ASSIGN_OR_RETURN(const std::string program, FindPack(shardpack_version()));
+  return StartJob(program, words, options.folder == nullptr ? "" : options.folder, nullptr);
 }
 
 absl::Status FillProgress(const JobProgress& news, shardpack_job_progress* progress) {
@@ -49,17 +51,10 @@ absl::Status FillProgress(const JobProgress& news, shardpack_job_progress* progr
 
 }  // namespace
 
-absl::StatusOr<shardpack_job*> StartJob(std::vector<std::string> typed, const std::string& folder,
-                                        std::function<void(int)> at_end) {
-  RETURN_IF_ERROR(JobWords(typed).status());
-  ASSIGN_OR_RETURN(const std::string program, FindPack(shardpack_version()));
-  return StartJob(program, std::move(typed), folder, std::move(at_end));
-}
-
-absl::StatusOr<shardpack_job*> StartJob(const std::string& program, std::vector<std::string> typed,
+absl::StatusOr<shardpack_job*> StartJob(const std::string& program,
+                                        const std::vector<std::string>& words,
                                         const std::string& folder,
                                         std::function<void(int)> at_end) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> words, JobWords(std::move(typed)));
   ASSIGN_OR_RETURN(std::unique_ptr<PackJob> job,
                    PackJob::Start(program, words, folder, std::move(at_end)));
   return new shardpack_job(std::move(job));

@@ -20,6 +20,7 @@
 #include "api/errors.h"
 #include "api/handles.h"
 #include "api/job_handle.h"
+#include "api/jobs/job_words.h"
 #include "api/jobs/pack_program.h"
 #include "api/options.h"
 #include "api/shardpack.h"
@@ -325,11 +326,12 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   typed.insert(typed.end(), open->arguments.begin(), open->arguments.end());
   typed.push_back(absl::StrCat("--out=", open->out));
   typed.insert(typed.end(), {"--", open->parts});
+  ASSIGN_OR_RETURN(const std::vector<std::string> words, JobWords(std::move(typed)));
   ASSIGN_OR_RETURN(const std::string program, found.get());
   const auto locks = std::make_shared<std::vector<HeldLock>>(std::move(others));
   ASSIGN_OR_RETURN(
       shardpack_job* const job,
-      StartJob(program, std::move(typed), "",
+      StartJob(program, words, "",
                [folder = open->parts, out = open->out, made_of = IdentityText(manifest.Identity()),
                 own = open->writer, parts = std::move(parts), workers = std::move(workers),
                 locks](int exit_code) {
