@@ -87,13 +87,11 @@ class Walker {
     return folders_.emplace_back();
   }
 
-  // `link_target`: of a folder that a link leads to, else "".
   void AddFolder(std::string path, WalkedFolder* parent, int links, std::string link_target) {
     WalkedFolder* folder = &NewFolder();
     folder->path = std::move(path);
     folder->parent = parent;
     folder->links = links;
-    folder->found_by_link = !link_target.empty();
     folder->link_target = std::move(link_target);
     worklist_.Push([this, folder] { ReadFolder(*folder); });
   }
@@ -127,13 +125,13 @@ class Walker {
   }
 
   bool OpenFolder(WalkedFolder& folder) {
-    const int flags = O_RDONLY | O_DIRECTORY | (folder.found_by_link ? 0 : O_NOFOLLOW);
+    const int flags = O_RDONLY | O_DIRECTORY | (folder.link_target.empty() ? O_NOFOLLOW : 0);
     folder.fd = Descriptor(OpenBelow(root_, folder.path, flags));
     struct stat info;
     if (folder.fd.ok() && calls_.fstatat(folder.fd.get(), "", &info, AT_EMPTY_PATH) == 0) {
       folder.device = info.st_dev;
       folder.inode = info.st_ino;
-      if (!folder.found_by_link || !IsLoop(folder)) return true;
+      if (folder.link_target.empty() || !IsLoop(folder)) return true;
       SkipFolder(folder, SkipReason::kSymlinkLoop, "a link to a folder that it lies in");
       return false;
     }

@@ -51,8 +51,8 @@ struct WalkedFolder {
   dev_t device = 0;
   ino_t inode = 0;
   int links = 0;  // links to folders on the way here
-  bool found_by_link = false;
-  std::string link_target;  // of such a folder: relative to the root, or absolute outside of it
+  // Of a folder that a link leads to, else "": relative to the root, or absolute outside of it.
+  std::string link_target;
   bool has_manifest = false, has_index = false;
   bool packed = false;  // written by pack: a dataset, or an unfinished build
 
