@@ -8,50 +8,40 @@ namespace {
 
 constexpr size_t kAny = std::numeric_limits<size_t>::max();
 
-constexpr ExitCode kConvertCodes[] = {
-    ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kSkipped,
-    ExitCode::kDamage, ExitCode::kConflict,    ExitCode::kIo,
-    ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
+// Of a run that a signal stops.
+template <typename... Codes>
+constexpr std::array<ExitCode, sizeof...(Codes) + 3> AndSignals(Codes... codes) {
+  return {codes..., ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
+}
+
+constexpr auto kConvertCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kSkipped,
+                                          ExitCode::kDamage, ExitCode::kConflict, ExitCode::kIo);
 // Of workers and commits, too.
-constexpr ExitCode kBuildCodes[] = {
-    ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kSkipped, ExitCode::kDamage,
-    ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kHeld,    ExitCode::kHungUp,
-    ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kStatusCodes[] = {
-    ExitCode::kDone, ExitCode::kUsage,  ExitCode::kDamage,      ExitCode::kConflict,  ExitCode::kIo,
-    ExitCode::kHeld, ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kListCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
-                                   ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kHungUp,
-                                   ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kPlanCodes[] = {
-    ExitCode::kDone, ExitCode::kUsage,  ExitCode::kDamage,      ExitCode::kConflict,  ExitCode::kIo,
-    ExitCode::kHeld, ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kValidateCodes[] = {
-    ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kDamage,    ExitCode::kIo,
-    ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kRepairCodes[] = {
-    ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kSkipped,
-    ExitCode::kDamage, ExitCode::kConflict,    ExitCode::kIo,
-    ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kIndexCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
-                                    ExitCode::kConflict,    ExitCode::kIo,        ExitCode::kHungUp,
-                                    ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr auto kBuildCodes =
+    AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kSkipped, ExitCode::kDamage,
+               ExitCode::kConflict, ExitCode::kIo, ExitCode::kHeld);
+constexpr auto kStatusCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
+                                         ExitCode::kConflict, ExitCode::kIo, ExitCode::kHeld);
+constexpr auto kListCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
+                                       ExitCode::kConflict, ExitCode::kIo);
+constexpr auto kPlanCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
+                                       ExitCode::kConflict, ExitCode::kIo, ExitCode::kHeld);
+constexpr auto kValidateCodes =
+    AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage, ExitCode::kIo);
+constexpr auto kRepairCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kSkipped,
+                                         ExitCode::kDamage, ExitCode::kConflict, ExitCode::kIo);
+constexpr auto kIndexCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
+                                        ExitCode::kConflict, ExitCode::kIo);
 constexpr ExitCode kReadCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
                                    ExitCode::kIo};
-constexpr ExitCode kLookCodes[] = {ExitCode::kDone,        ExitCode::kUsage,     ExitCode::kDamage,
-                                   ExitCode::kIo,          ExitCode::kFound,     ExitCode::kHungUp,
-                                   ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kDupsCodes[] = {
-    ExitCode::kDone,     ExitCode::kUsage,       ExitCode::kDamage,
-    ExitCode::kConflict, ExitCode::kIo,          ExitCode::kFound,
-    ExitCode::kHungUp,   ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kReportCodes[] = {
-    ExitCode::kDone, ExitCode::kUsage,  ExitCode::kDamage,      ExitCode::kConflict,
-    ExitCode::kIo,   ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
-constexpr ExitCode kExtractCodes[] = {
-    ExitCode::kDone,   ExitCode::kUsage,       ExitCode::kSkipped,
-    ExitCode::kDamage, ExitCode::kConflict,    ExitCode::kIo,
-    ExitCode::kHungUp, ExitCode::kInterrupted, ExitCode::kTerminated};
+constexpr auto kLookCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
+                                       ExitCode::kIo, ExitCode::kFound);
+constexpr auto kDupsCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
+                                       ExitCode::kConflict, ExitCode::kIo, ExitCode::kFound);
+constexpr auto kReportCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kDamage,
+                                         ExitCode::kConflict, ExitCode::kIo);
+constexpr auto kExtractCodes = AndSignals(ExitCode::kDone, ExitCode::kUsage, ExitCode::kSkipped,
+                                          ExitCode::kDamage, ExitCode::kConflict, ExitCode::kIo);
 constexpr ExitCode kPrintCodes[] = {ExitCode::kDone, ExitCode::kUsage, ExitCode::kIo};
 
 constexpr std::array<VerbSpec, static_cast<size_t>(Verb::kCount)> kVerbs = {{
