@@ -309,6 +309,7 @@ class JpegDecoder::Impl {
 
   // What is to be known before images with a room are dealt: whether nvJPEG gets them.
   absl::Status Try(std::span<const JpegImage> images, Stream stream) {
+    if (!options_.regions) return absl::OkStatus();
     const JpegWay way = Way().way;
     const bool engines = way == JpegWay::kHardware && engines_.usable();
     const bool try_engines = engines && !engines_.regions().known;

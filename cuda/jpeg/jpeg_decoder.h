@@ -139,8 +139,8 @@ struct JpegDecoderStats {
   // Wall time an image, of all engines and of one thread, as last measured; 0: not measured.
   double engine_us = 0, lane_us = 0;
   uint64_t regions = 0;  // of hardware and hybrid: of which only a part was decoded
-  std::string
-      why_whole;  // why nvJPEG, or a way of it, decodes no parts, though some were asked for
+  // Why nvJPEG, or a way of it, decodes no parts, though some were asked for.
+  std::string why_whole;
   std::string first_refusal;  // why the first of the batches or JPEGs was refused
   std::string choice;         // DecodeChoice::Describe
   // That nvJPEG has now, and times that it was refused some; 0 with one that uses its own.
