@@ -109,8 +109,8 @@ std::vector<std::string> UnreadFolders(const Listing& listing) {
         StrCat(EscapeForTerminal(folder.path),
                folder.reason == SkipReason::kVanished ? ": the folder vanished while it was listed"
                : folder.reason == SkipReason::kOutsideRoot
-                   ? ": a link to a folder outside of the source, which --follow "
-                     "follows"
+                   ? ": a link to a folder outside of the source, which "
+                     "--follow follows"
                : folder.reason == SkipReason::kDangling
                    ? ": a link that leads nowhere, as one to a folder may"
                    : ": the folder cannot be listed (permission denied)",

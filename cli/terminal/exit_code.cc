@@ -34,8 +34,7 @@ constexpr std::array<ExitCodeSpec, 12> kExitCodes = {{
      "Compared, and something was found: a difference, a copy, an empty class; only with --check."},
     {ExitCode::kHungUp, "hung up",
      "Hung up (SIGHUP: the terminal or connection has ended); a build resumes when the same "
-     "command "
-     "is run again."},
+     "command is run again."},
     {ExitCode::kInterrupted, "interrupted",
      "Interrupted (SIGINT); a build resumes when the same command is run again."},
     {ExitCode::kTerminated, "terminated",

@@ -20,9 +20,8 @@ namespace shardpack::cli {
 
 absl::StatusOr<uint64_t> ParseCount(std::string_view text);  // 0 and up; also "10_000" and "10,000"
 absl::StatusOr<uint64_t> ParseSize(std::string_view text);
-absl::StatusOr<double> ParseNumber(std::string_view text);  // finite, 0 and up
-absl::StatusOr<double> ParseShare(
-    std::string_view text);  // "1%" or "0.01"; 0..1, but not a bare "1"
+absl::StatusOr<double> ParseNumber(std::string_view text);    // finite, 0 and up
+absl::StatusOr<double> ParseShare(std::string_view text);     // "1%" or "0.01"; 0..1, no bare "1"
 absl::StatusOr<double> ParseDuration(std::string_view text);  // "90", "90s", "5m", "1h"; seconds
 // Shards "a-b", both included, a <= b, digits only; a single "a" means a-a. Returns the first one
 // and the one after the last. Numbers beyond 32 bits, which no dataset has, become the largest of
