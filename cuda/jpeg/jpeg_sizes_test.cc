@@ -61,22 +61,31 @@ std::vector<File> Files(bool large) {
   return files;
 }
 
-// The fake's, or those of the library, which is opened; nullptr if it cannot be.
-const NvjpegFunctions* FunctionsFor(TestDevice& device, absl::StatusOr<NvjpegLibrary>& library) {
-  if (device.nvjpeg() != nullptr) return device.nvjpeg();
-  library = NvjpegLibrary::Open();
-  return library.ok() ? &library->functions() : nullptr;
-}
+class JpegSizes : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(device.ok()) << device.why();
+    ASSERT_TRUE(device.get().EnterThread().ok());
+    functions = device.nvjpeg();
+    if (functions == nullptr) {
+      library_ = NvjpegLibrary::Open();
+      ASSERT_TRUE(library_.ok()) << library_.status();
+      functions = &library_->functions();
+    }
+    files = Files(device.fake() == nullptr);
+    stream = device.MakeStream();
+  }
 
-TEST(JpegSizes, AreWhatTheCpuMakesOfThem) {
   TestDevice device;
-  ASSERT_TRUE(device.ok()) << device.why();
-  ASSERT_TRUE(device.get().EnterThread().ok());
-  absl::StatusOr<NvjpegLibrary> library = absl::NotFoundError("the fake");
-  const NvjpegFunctions* const functions = FunctionsFor(device, library);
-  ASSERT_NE(functions, nullptr) << library.status();
-  const std::vector<File> files = Files(device.fake() == nullptr);
-  const Stream stream = device.MakeStream();
+  const NvjpegFunctions* functions = nullptr;  // the fake's, or those of the library
+  std::vector<File> files;
+  Stream stream = nullptr;
+
+ private:
+  absl::StatusOr<NvjpegLibrary> library_ = absl::NotFoundError("the fake");
+};
+
+TEST_F(JpegSizes, AreWhatTheCpuMakesOfThem) {
   for (const bool engines : {true, false}) {
     JpegDecoderOptions options;
     options.use_hardware = engines;
@@ -127,15 +136,7 @@ TEST(JpegSizes, AreWhatTheCpuMakesOfThem) {
 }
 
 // What is decoded of a part of an image is what the CPU makes of that part, too.
-TEST(JpegSizes, PartsAreThoseOfTheWhole) {
-  TestDevice device;
-  ASSERT_TRUE(device.ok()) << device.why();
-  ASSERT_TRUE(device.get().EnterThread().ok());
-  absl::StatusOr<NvjpegLibrary> library = absl::NotFoundError("the fake");
-  const NvjpegFunctions* const functions = FunctionsFor(device, library);
-  ASSERT_NE(functions, nullptr) << library.status();
-  const std::vector<File> files = Files(device.fake() == nullptr);
-  const Stream stream = device.MakeStream();
+TEST_F(JpegSizes, PartsAreThoseOfTheWhole) {
   for (const bool engines : {true, false}) {
     JpegDecoderOptions options;
     options.use_hardware = engines;

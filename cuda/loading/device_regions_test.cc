@@ -36,6 +36,14 @@ std::vector<Delivered> ByCpu(const LoaderFixture& data, DeviceOptions options, u
   return got.batches;
 }
 
+// Two epochs, without an error, and of the pixels that the CPU makes.
+Outcome RunAsByCpu(FakeDevice& fake, const LoaderFixture& data, const DeviceOptions& options) {
+  Outcome got = RunEpochs(fake, data, options, 2);
+  EXPECT_THAT(got.errors, IsEmpty());
+  ExpectEqual(got.batches, ByCpu(data, options, 2));
+  return got;
+}
+
 // Of crops that are small, so that most images have a region that is a part of them.
 DeviceOptions SmallCrops(const LoaderFixture& data, FakeNvjpeg& nvjpeg, int threads = 1) {
   DeviceOptions options = Decoding(data, &nvjpeg.functions(), threads);
@@ -67,9 +75,7 @@ TEST(DeviceRegions, AreThoseOfTheWholeImages) {
           options.decode->channels = channels;
           options.decode->share = threads == 3;
           options.decode->crop.max_scale = 1;
-          const Outcome got = RunEpochs(fake, *data, options, 2);
-          EXPECT_THAT(got.errors, IsEmpty());
-          ExpectEqual(got.batches, ByCpu(*data, options, 2));
+          const Outcome got = RunAsByCpu(fake, *data, options);
           const JpegDecoderStats& stats = got.stats.decode;
           EXPECT_EQ(stats.why_whole, "");
           EXPECT_GT(stats.regions, 40u);
@@ -153,9 +159,7 @@ TEST(DeviceRegions, WhateverIsWrongWithThemImagesAreDecodedWhole) {
       FakeDevice fake({.seed = 8, .max_delay_us = 100});
       FakeNvjpeg nvjpeg({.engines = engines, .region_fault = wrong.fault}, &fake);
       const DeviceOptions options = SmallCrops(data, nvjpeg);
-      const Outcome got = RunEpochs(fake, data, options, 2);
-      EXPECT_THAT(got.errors, IsEmpty());
-      ExpectEqual(got.batches, ByCpu(data, options, 2));
+      const Outcome got = RunAsByCpu(fake, data, options);
       const JpegDecoderStats& stats = got.stats.decode;
       EXPECT_EQ(engines == 0 ? stats.hybrid : stats.hardware, 96u);
       EXPECT_EQ(stats.regions, 0u);
@@ -175,9 +179,7 @@ TEST(DeviceRegions, TheFaultsOfTheEnginesAreNotTheHybridDecoders) {
   FakeDevice fake;
   FakeNvjpeg nvjpeg({.region_fault = RegionFault::kBeside, .engine_regions_only = true}, &fake);
   const DeviceOptions options = SmallCrops(data, nvjpeg);
-  const Outcome got = RunEpochs(fake, data, options, 2);
-  EXPECT_THAT(got.errors, IsEmpty());
-  ExpectEqual(got.batches, ByCpu(data, options, 2));
+  const Outcome got = RunAsByCpu(fake, data, options);
   EXPECT_THAT(got.stats.decode.why_whole,
               AllOf(StartsWith("hardware: "), Not(HasSubstr("hybrid"))));
   EXPECT_GT(got.stats.decode.hardware, 0u);
@@ -204,9 +206,7 @@ TEST(DeviceRegions, LibrariesWithoutThem) {
       FakeNvjpeg nvjpeg({.engines = engines}, &fake);
       without.remove(nvjpeg.functions());
       const DeviceOptions options = SmallCrops(data, nvjpeg);
-      const Outcome got = RunEpochs(fake, data, options, 2);
-      EXPECT_THAT(got.errors, IsEmpty());
-      ExpectEqual(got.batches, ByCpu(data, options, 2));
+      const Outcome got = RunAsByCpu(fake, data, options);
       const JpegDecoderStats& stats = got.stats.decode;
       EXPECT_EQ(engines == 0 ? stats.hybrid : stats.hardware, 96u);
       const bool by_region = engines == 0 && without.hybrid_can;
@@ -237,9 +237,7 @@ TEST(DeviceRegions, ABatchThatIsRefusedEndsThemAndNotTheEngines) {
     return decode_batched_ex(handle, state, data, lengths, images, params, stream);
   };
   const DeviceOptions options = SmallCrops(data, nvjpeg);
-  const Outcome got = RunEpochs(fake, data, options, 2);
-  EXPECT_THAT(got.errors, IsEmpty());
-  ExpectEqual(got.batches, ByCpu(data, options, 2));
+  const Outcome got = RunAsByCpu(fake, data, options);
   EXPECT_THAT(got.stats.decode.why_whole,
               HasSubstr("hardware: a batch was refused: nvjpegDecodeBatchedEx: execution failed"));
   EXPECT_EQ(got.stats.decode.hardware, 160u - 8u) << "the hybrid decoder did that batch";
@@ -258,9 +256,7 @@ TEST(DeviceRegions, SkippedImagesAreFound) {
   };
   FakeNvjpeg nvjpeg(faults, &fake);
   const DeviceOptions options = SmallCrops(data, nvjpeg);
-  const Outcome got = RunEpochs(fake, data, options, 2);
-  EXPECT_THAT(got.errors, IsEmpty());
-  ExpectEqual(got.batches, ByCpu(data, options, 2));
+  const Outcome got = RunAsByCpu(fake, data, options);
   EXPECT_GT(got.stats.decode.skipped, 0u);
   EXPECT_GT(got.stats.decode.regions, 80u);
   ExpectClean(fake, nvjpeg);
