@@ -45,13 +45,15 @@ class WriteExamplesTest(unittest.TestCase):
 
   def test_synthetic_killed(self):
     one, many = os.path.join(WORK, "one"), os.path.join(WORK, "many")
-    run("write_synthetic.py", one, 300, 1)
-    program = [sys.executable, ROOT / "examples/write_synthetic.py", many, "300", "3"]
+    run("write_synthetic.py", one, 2000, 1)
+    program = [sys.executable, ROOT / "examples/write_synthetic.py", many, "2000", "3"]
     killed = subprocess.Popen(program, start_new_session=True, stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
+    while not any(pathlib.Path(many + ".parts").glob("w*.pidx")):  # a process has ended its part
+      self.assertIsNone(killed.poll(), "the writing ended before anybody looked")
+      time.sleep(0.001)
     os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
-    self.assertIn("samples=300", run("write_synthetic.py", many, 300, 3))
+    self.assertEqual(killed.wait(), -signal.SIGKILL)
+    self.assertIn("samples=2000", run("write_synthetic.py", many, 2000, 3))
     dataset = shardpack.Dataset(many)
     self.assertEqual(dataset.identity, shardpack.Dataset(one).identity)
     draw = runpy.run_path(str(ROOT / "examples/write_synthetic.py"))["draw"]

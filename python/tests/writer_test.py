@@ -1011,12 +1011,15 @@ class WriterTest(unittest.TestCase):
   def kill_and_go_on(self, count, workers, kills):
     """Starts the workers again and again, and kills each at random times, until all samples are there."""
     chance = random.Random(self.id())
+    began = time.monotonic()
+    self.assertEqual(start(self.out + "-timed", count).wait(), 0)
+    seconds = time.monotonic() - began  # of a run that has all the samples to write
     killed = 0
     for worker in range(workers):
       while True:
         running = start(self.out, count, worker, workers)
         if killed < kills * (worker + 1) / workers:
-          time.sleep(chance.uniform(0.05, 0.6))
+          time.sleep(chance.uniform(0.1, 1) * seconds)
           running.send_signal(signal.SIGKILL)
         said = running.communicate()[1].decode()
         if running.returncode == 0:
