@@ -132,6 +132,8 @@ class OutputDir {
   absl::Status CheckMayPublish(const FileEntry& entry) const;
   // Writes a small file as a whole, through the staging area, to its final name.
   absl::StatusOr<FileEntry> WriteFile(const std::string& name, std::string_view bytes) const;
+  // Replaces a small file of `.pack` (pack_names.h).
+  absl::Status ReplaceInPack(std::string_view name, std::string_view bytes) const;
   // Call before a commit writes its other files: checks that none of the names belongs to a file
   // that is not ours, and notes all of them as ours.
   absl::Status ClaimExtras(const std::vector<std::pair<std::string, std::string_view>>& files);
@@ -170,7 +172,6 @@ class OutputDir {
   absl::Status ReplaceAlone(const std::string& staged, const std::string& name) const;
   absl::Status OtherBytes(const std::string& name, const FileEntry& mine) const;
   absl::Status DiscardOtherPlan(const Plan& plan);
-  absl::Status ReplaceInPack(std::string_view name, std::string_view bytes) const;
   absl::Status CheckFreeSpace(const Plan& plan) const;
   absl::Status Exchange();
   absl::Status MarkAndExchange(const OwnedFolder& old);

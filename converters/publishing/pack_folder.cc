@@ -31,6 +31,8 @@ constexpr std::array<std::string_view, 8> kScratch = {
     "beat",    "lease",       "tried",   "tried-link"};
 // More than any beat, lease or note of a failure holds.
 constexpr uint64_t kMaxNoteBytes = uint64_t{1} << 20;
+// Of SkippedLines.
+constexpr std::string_view kSkippedLineBegin = "{\"detail\":";
 constexpr std::string_view kRebuilding =
     "build";  // a dataset that `pack repair` builds in its stage
 // A worker that does not yet know that its dataset is published may add files to a stage while it
@@ -261,6 +263,10 @@ class PackLister {
       ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kPlanMagic.size()));
       // Accepts a plan that is truncated, or was not flushed before a power failure.
       return kPlanMagic.starts_with(std::string_view(text).substr(0, text.find('\0')));
+    }
+    if (is(kRefusedName)) {
+      ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kSkippedLineBegin.size()));
+      return text == kSkippedLineBegin;
     }
     ASSIGN_OR_RETURN(const std::string text, dataset_.Read(path, kMaxNamesBytes));
     if (is(kReplacesName)) return IsReplacesText(text);

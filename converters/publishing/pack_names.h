@@ -38,14 +38,17 @@ inline constexpr std::string_view kReplacedName = ".pack/replaced";
 inline constexpr std::string_view kReplacedByName = ".pack/replaced-by";
 // In a folder that --overwrite builds beside OUT: the name of OUT.
 inline constexpr std::string_view kReplacesName = ".pack/replaces";
+// Of a build with too many skips: what its skipped.jsonl would have.
+inline constexpr std::string_view kRefusedName = ".pack/skipped.jsonl";
 // See index_mark.h.
 inline constexpr std::string_view kIndexMark = ".pack/index";
 // Journal of a run that works alone; a worker's journal is WorkersJournal.
 inline constexpr std::string_view kJournalName = ".pack/journal.jsonl";
 
 // The files of a build, without its journals.
-inline constexpr std::array<std::string_view, 6> kBuildNotes = {
-    kPlanName, kMadeName, kMadeExtrasName, kReplacedName, kReplacedByName, kReplacesName};
+inline constexpr std::array<std::string_view, 7> kBuildNotes = {
+    kPlanName,       kMadeName,     kMadeExtrasName, kReplacedName,
+    kReplacedByName, kReplacesName, kRefusedName};
 
 // Empty folders that --overwrite exchanges to test the file system.
 inline constexpr std::array<std::string_view, 2> kTriedFolders = {".pack/stage/tried-1",

@@ -14,7 +14,9 @@
 #include "converters/listing/labels.h"
 #include "converters/listing/offered_flags.h"
 #include "converters/listing/skip_answers.h"
+#include "converters/publishing/pack_names.h"
 #include "converters/publishing/shard_results.h"
+#include "formats/io/escape.h"
 
 namespace shardpack {
 namespace {
@@ -70,9 +72,15 @@ class Refusal {
     for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips)))
       absl::StrAppend(&text, "\n  ", SkipText(plan_.listing().Path(skip.row), skip));
     if (skips.size() > kNamedSkips)
-      absl::StrAppend(&text, "\n  ... and ", skips.size() - kNamedSkips, " more");
+      absl::StrAppend(&text, "\n  ... and ", skips.size() - kNamedSkips, " more", AllText(skips));
     const std::string answers = SkipAnswers(skips, PlanIsGiven());
     return answers.empty() ? text : absl::StrCat(text, "\n  ", answers);
+  }
+
+  // Without a list, all else that is to be said still is.
+  std::string AllText(std::span<const Skip> skips) const {
+    if (!out_.ReplaceInPack(kRefusedName, SkippedLines(plan_, skips)).ok()) return "";
+    return absl::StrCat("; all: ", EscapeForTerminal(out_.PathOf(kRefusedName)));
   }
 
   std::string ShareText() const {

@@ -8,6 +8,8 @@
 // sample, nor packing again what a given plan holds as bad.
 //
 // Lifetime: borrows for the call.
+// A refusal names a few skips, and lists all of them in OUT's `.pack/skipped.jsonl`.
+//
 // Thread-safety: pure except for the file system.
 // Errors: DataLoss (exit 4), with the flags to add or the commands to type; Internal when the
 // counts do not add up.

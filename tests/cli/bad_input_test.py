@@ -3,6 +3,7 @@
 Where the table says SKIP: the input is left out and listed with its reason, the exit code is 3, and all else is packed.
 """
 
+import json
 import os
 import resource
 import shutil
@@ -215,6 +216,23 @@ class SkipTest(command.PackTest):
     self.pack("src", "-o", "out", "--strict", expect=4)
     self.assert_nothing_published()
     self.pack("src", "-o", "out", expect=3)
+
+  def test_all_that_a_refusal_does_not_name_are_listed(self):
+    names = [f"cat/no-{n}.jpg" for n in range(9)]
+    for name in names:
+      self.write(f"src/{name}", b"text")
+    said = self.pack("src", "-o", "out", expect=4).stderr
+    listed = self.folder / "out/.pack/skipped.jsonl"
+    self.assertIn("\n  ... and 4 more; all: out/.pack/skipped.jsonl\n", said)
+    self.assertEqual(names, [json.loads(line)["path"] for line in listed.read_text().splitlines()])
+    lines = listed.read_bytes()
+    listed.write_text("a user's notes\n")
+    self.assertNotIn("; all: ", self.pack("src", "-o", "out", expect=4).stderr)
+    self.assertEqual("a user's notes\n", listed.read_text())
+    listed.unlink()
+    self.pack("src", "-o", "out", *ANY_SKIPS, expect=3)
+    self.assertEqual(lines, (self.folder / "out/skipped.jsonl").read_bytes())
+    self.assertFalse((self.folder / "out/.pack").exists())
 
   def test_no_permission(self):
     secret = self.write("src/cat/secret.jpg", jpeg(77))
