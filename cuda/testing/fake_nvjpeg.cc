@@ -477,12 +477,16 @@ class FakeNvjpeg::LazyDevice final : public HostDevice {
   absl::StatusOr<void*> AllocateHost(size_t bytes) override {
     RETURN_IF_ERROR(Enter("AllocateHost"));
     void* const memory = std::malloc(bytes);
+    const std::lock_guard lock(mutex_);
     pinned_[static_cast<std::byte*>(memory)] = bytes;
     owner_.Born();
     return memory;
   }
   absl::Status FreeHost(void* memory) override {
-    pinned_.erase(static_cast<std::byte*>(memory));
+    {
+      const std::lock_guard lock(mutex_);
+      pinned_.erase(static_cast<std::byte*>(memory));
+    }
     std::free(memory);
     owner_.Died();
     return Enter("FreeHost");
@@ -523,10 +527,7 @@ class FakeNvjpeg::LazyDevice final : public HostDevice {
     RETURN_IF_ERROR(Enter("CopyToDevice"));
     owner_.Enqueue(nullptr, [=] { std::memcpy(to, from, bytes); });
     // The device copies other memory before it returns.
-    const auto found = pinned_.upper_bound(static_cast<std::byte*>(const_cast<void*>(from)));
-    const bool pinned =
-        found != pinned_.begin() && std::prev(found)->first + std::prev(found)->second > from;
-    if (!pinned) owner_.Finish();
+    if (!IsPageLocked(from)) owner_.Finish();
     return absl::OkStatus();
   }
 
@@ -536,7 +537,14 @@ class FakeNvjpeg::LazyDevice final : public HostDevice {
     return code == 0 ? absl::OkStatus() : Failure(code, "fake", call);
   }
 
+  bool IsPageLocked(const void* from) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = pinned_.upper_bound(static_cast<std::byte*>(const_cast<void*>(from)));
+    return found != pinned_.begin() && std::prev(found)->first + std::prev(found)->second > from;
+  }
+
   FakeNvjpeg& owner_;
+  mutable std::mutex mutex_;
   std::map<std::byte*, size_t> pinned_;
 };
 
@@ -618,9 +626,16 @@ bool FakeNvjpeg::IsPending(uint64_t number) const {
 }
 
 void FakeNvjpeg::RunUntil(uint64_t count) {
-  for (; done_ < count; ++done_) {
-    queue_.front()();
-    queue_.pop_front();
+  const std::lock_guard alone(running_);
+  while (done_ < count) {
+    std::function<void()> work;
+    {
+      const std::lock_guard lock(mutex_);
+      work = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    work();
+    ++done_;
   }
 }
 

@@ -117,7 +117,8 @@ class FakeNvjpeg {
   NvjpegFunctions functions_;
   FakeDevice* const fake_device_;
   const std::unique_ptr<LazyDevice> lazy_device_;
-  mutable std::mutex mutex_;  // of calls_, fail_in_, and the order of what is enqueued
+  mutable std::mutex mutex_;  // of calls_, fail_in_, queue_, and the order of what is enqueued
+  std::mutex running_;        // of the thread that runs the queue
   std::deque<std::function<void()>> queue_;
   std::map<std::string, uint64_t> calls_;
   std::atomic<uint64_t> enqueued_{0}, done_{0};  // done_: without a FakeDevice
