@@ -187,12 +187,14 @@ absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_dev
   std::unique_ptr<shardpack_loader, decltype(&shardpack_loader_release)> made(
       nullptr, shardpack_loader_release);
   std::shared_ptr<LoaderOnDevice> loader;
-  std::promise<HostLoaderParts> parts;  // goes before the loader, whose thread waits for it
-  const auto coming = std::make_shared<std::future<HostLoaderParts>>(parts.get_future());
+  // Goes before the loader, whose thread waits for it.
+  std::promise<absl::StatusOr<HostLoaderParts>> parts;
+  const auto coming =
+      std::make_shared<std::future<absl::StatusOr<HostLoaderParts>>>(parts.get_future());
   loader = std::make_shared<LoaderOnDevice>(
       [coming, options, target = plan.device](
           const Interrupted& interrupted) -> absl::StatusOr<std::unique_ptr<DeviceSource>> {
-        HostLoaderParts taken = coming->get();
+        ASSIGN_OR_RETURN(HostLoaderParts taken, coming->get());
         ASSIGN_OR_RETURN(DeviceLoader loader, DeviceLoader::Open(std::move(taken.loader), options,
                                                                  *target, interrupted));
         return SourceOf(std::move(loader), taken.memory);
@@ -200,10 +202,15 @@ absl::StatusOr<shardpack_loader*> ToDevice(shardpack_loader* from, shardpack_dev
       std::move(common), start);
   made.reset(NewLoader(loader));
   // Of two threads that come here, one gets the parts.
-  ASSIGN_OR_RETURN(HostLoaderParts taken, host->TakeParts());
-  RETURN_IF_ERROR((*state)->Take(kTakenOver));
-  loader->SetBadSamples(host->TakeBadSamples());
+  absl::StatusOr<HostLoaderParts> taken = host->TakeParts();
+  const absl::Status status = taken.ok() ? (*state)->Take(kTakenOver) : taken.status();
+  if (status.ok()) {
+    loader->SetBadSamples(host->TakeBadSamples());
+  } else {
+    taken = status;
+  }
   parts.set_value(std::move(taken));
+  RETURN_IF_ERROR(status);
   return made.release();
 }
 
