@@ -25,15 +25,18 @@ NAMES = {
     "cstddef": "#include <cstdint>\nnamespace std { enum class byte : unsigned char {}; using ::size_t; using nullptr_t = decltype(nullptr); }",
     "climits": "#define INT_MAX 2147483647",
     "cstring": "#include <cstddef>\nnamespace std { using ::memcpy; }",
-    "cmath": "namespace std { using ::sin; using ::ceil; using ::floor; using ::fma; inline float fma(float a, float b, float c) { return ::fmaf(a, b, c); } }",
+    "cmath": "namespace std { using ::sin; using ::ceil; using ::floor; using ::llrint; using ::fma; inline float fma(float a, float b, float c) { return ::fmaf(a, b, c); } }",
     "array": "#include <cstddef>\nnamespace std { template <class T, size_t n> struct array { T at[n]; const T& operator[](size_t i) const { return at[i]; } }; }",
     "vector": "namespace std { template <class T> struct vector { T* p; }; }",
+    "functional": "namespace std { template <class> struct function; }",
+    "optional": "namespace std { struct nullopt_t {}; __constant__ nullopt_t nullopt; template <class T> struct optional { optional(nullopt_t); explicit operator bool() const; T& operator*(); const T& operator*() const; const T* operator->() const; }; }",
     "utility": "namespace std { template <class T, class U> T exchange(T& a, U b) { T old = a; a = b; return old; } template <class T> constexpr void swap(T& a, T& b) { T old = a; a = b; b = old; } template <class T> T&& move(T& a) { return static_cast<T&&>(a); } }",
     "new": "namespace std { struct nothrow_t {}; __constant__ nothrow_t nothrow; }\ninline void* operator new[](unsigned long, const std::nothrow_t&) { return nullptr; }",
     "memory": """#include <cstddef>
                  namespace std { template <class T> struct unique_ptr; template <class T> struct unique_ptr<T[]> {
                    T* get() const { return nullptr; } void reset(T* = nullptr) {} bool operator==(nullptr_t) const { return true; } }; }""",
     "cuda_runtime_api.h": """inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, unsigned long, cudaStream_t) { return cudaSuccess; }
+                             inline cudaError_t cudaMemsetAsync(void*, int, size_t, cudaStream_t) { return cudaSuccess; }
                              inline cudaError_t cudaFuncSetAttribute(const void*, int, int) { return cudaSuccess; }
                              inline cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
                              inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, const void*) { return cudaSuccess; }
