@@ -35,7 +35,12 @@ def write_tar_gz(folder, top, out):
         archive.addfile(member)
       for name, path in files_of(folder):
         member = tarfile.TarInfo(f"{top}/{name}")
-        member.size, member.mode, member.mtime = path.stat().st_size, mode_of(path), OLDEST
+        member.mtime = OLDEST
+        if path.is_symlink():
+          member.type, member.linkname, member.mode = tarfile.SYMTYPE, str(path.readlink()), 0o777
+          archive.addfile(member)
+          continue
+        member.size, member.mode = path.stat().st_size, mode_of(path)
         with open(path, "rb") as data:
           archive.addfile(member, data)
 

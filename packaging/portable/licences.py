@@ -25,7 +25,7 @@ def package_of(library):
 def collect(libraries, packages, into):
   """Writes the copyright file of each package, and the common licences that they name."""
   into = pathlib.Path(into)
-  into.mkdir(parents=True)
+  into.mkdir(parents=True, exist_ok=True)
   common = set()
   for package in sorted({*packages, *map(package_of, libraries)}):
     text = pathlib.Path("/usr/share/doc", package, "copyright").read_text(encoding="utf-8", errors="replace")

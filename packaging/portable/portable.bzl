@@ -23,18 +23,14 @@ _SCRIPTS = [
 _TAGS = ["no-remote-cache"]
 
 def _python(script, arguments):
-    return "PYTHONDONTWRITEBYTECODE=1 python3 $(location {}) {} --static {} --license $(location //:LICENSE) --instead $(location :libjbig.so.0) --out $@".format(
-        script,
-        arguments,
-        " ".join(STATIC_IN_PACK),
-    )
+    return "PYTHONDONTWRITEBYTECODE=1 python3 $(location {}) {} --instead $(location :libjbig.so.0) --out $@".format(script, arguments)
 
-def portable_tarball(name, pack, out):
+def portable_tarball(name, tree, out):
     native.genrule(
         name = name,
-        srcs = [pack, ":libjbig.so.0", "//:LICENSE"],
+        srcs = [tree, ":libjbig.so.0"],
         outs = [out],
-        cmd = _python("make_tarball.py", "--pack $(location %s)" % pack),
+        cmd = _python("make_tarball.py", "--tree $(location %s)" % tree),
         message = "Packing",
         tags = _TAGS,
         tools = ["make_tarball.py"] + _SCRIPTS,
@@ -47,6 +43,8 @@ def portable_wheel(name, pack, library, python, out):
         "--library $(location %s)" % library,
         "--python $(locations %s)" % python,
         "--readme $(location //:README.md)",
+        "--license $(location //:LICENSE)",
+        "--static " + " ".join(STATIC_IN_PACK),
     ]))
     native.genrule(
         name = name,

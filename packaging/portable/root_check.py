@@ -18,12 +18,22 @@ assert len(list(loader)) == 3
 """
 
 
+# The library of the tarball, with what it needs.
+LOAD = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.shardpack_version.restype = ctypes.c_char_p
+assert library.shardpack_version()
+"""
+
+
 def main():
   work = pathlib.Path(tempfile.mkdtemp())
   for name in ("tarball", "wheel"):
     (work / name).mkdir()
   shutil.unpack_archive(glob.glob("*.tar.gz")[0], work)
   round_trip(glob.glob(f"{work}/shardpack-*/bin/pack")[0], "images", work / "tarball")
+  run(sys.executable, "-c", LOAD, *glob.glob(f"{work}/shardpack-*/lib/libshardpack.so"))
   venv = work / "an environment"
   run(sys.executable, "-m", "venv", venv)
   run(venv / "bin/pip", "install", "--no-index", *glob.glob("*.whl"))

@@ -1,6 +1,8 @@
-"""Programs outside of this project build against an installed tree, wherever it was moved, and load a packed dataset.
+"""Programs outside of this project build against an installed tree, or the tarball, wherever it was moved, and load a packed dataset.
 
 By a compiler with pkg-config, and by CMake: examples/linked, as its files say it is built.
+
+usage: linked_test.py [TARBALL]
 """
 
 import os
@@ -8,6 +10,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -16,19 +19,21 @@ PACK = pathlib.Path("cli/pack").absolute()
 WARNINGS = "-Wall -Wextra -pedantic -Werror"
 
 
-class LinkedTest(unittest.TestCase):
+def run(*command):
+  subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+class Linked:
 
   @classmethod
   def setUpClass(cls):
     folder = tempfile.TemporaryDirectory()
     cls.addClassCleanup(folder.cleanup)
     cls.folder = pathlib.Path(folder.name)
-    run = lambda *command: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    run("packaging/tree/install.sh", "--prefix", cls.folder / "first")
     # Nothing in it may say where it was.
     cls.prefix = cls.folder / "moved" / "our prefix"
     cls.prefix.parent.mkdir()
-    (cls.folder / "first").rename(cls.prefix)
+    cls.place_in(cls.folder / "first").rename(cls.prefix)
     shutil.copytree("testdata/shapes", cls.folder / "photos")
     run(cls.prefix / "bin/pack", cls.folder / "photos", "-o", cls.folder / "shards", "-q")
     cls.version = cls.shell("'{prefix}/bin/pack' --version").split()[1]
@@ -47,18 +52,6 @@ class LinkedTest(unittest.TestCase):
     path = "LD_LIBRARY_PATH='{prefix}/lib' " if library_path else ""
     self.assertEqual(f"shardpack {self.version}: 60 of 60 images\n", self.shell(f"{path}{program} shards"))
     self.assertRegex(self.shell(f"{path}{program} nothing", code=1), "^NOT_FOUND: .*nothing")
-
-  def test_layout(self):
-    files = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if not path.is_dir() or path.is_symlink()}
-    expected = {"bin/pack", "include/shardpack.h", "include/shardpack.hpp", "include/shardpack_op.h", "lib/libshardpack.so",
-                "lib/libshardpack.so.0", "lib/libshardpack.so." + self.version, "lib/libshardpack_opencv.so.0",
-                "lib/pkgconfig/shardpack.pc", "lib/cmake/shardpack/shardpackConfig.cmake",
-                "lib/cmake/shardpack/shardpackConfigVersion.cmake", "share/man/man1/pack.1",
-                "share/bash-completion/completions/pack", "share/zsh/site-functions/_pack", "share/fish/vendor_completions.d/pack.fish",
-                "share/doc/shardpack/LICENSE"}
-    self.assertEqual(set(), expected - files)
-    self.assertEqual(set(), {name for name in files - expected if not name.startswith("share/doc/shardpack/")})
-    self.assertNotEqual(set(), {name for name in files if "/licenses/" in name})
 
   def test_one_version(self):
     self.assertRegex(self.version, r"^\d+\.\d+\.\d+$")
@@ -118,13 +111,38 @@ class LinkedTest(unittest.TestCase):
     said = self.shell("cmake -S narrow -B narrowed '-DCMAKE_PREFIX_PATH={prefix}'", code=1)
     self.assertIn("(64-bit)", said)
 
-  def test_nothing_is_larger_than_it_has_to_be(self):
-    for name in ("bin/pack", "lib/libshardpack.so"):
-      self.assertNotIn(".debug_info", self.shell(f"readelf -SW '{{prefix}}/{name}'"))
-
   def test_nvidias_notice_is_where_its_runtime_is(self):
     notice = self.prefix / "share/doc/shardpack/licenses/nvidia-cuda-runtime"
     self.assertEqual(".nv_fatbin" in self.shell("readelf -SW '{prefix}/lib/libshardpack.so'"), notice.exists())
+
+  def test_what_bash_completes(self):
+    self.assertIn("validate", self.shell(
+        "source '{prefix}/share/bash-completion/completions/pack' && COMP_WORDS=(pack val) COMP_CWORD=1 && "
+        "$(complete -p pack | sed 's/.*-F \\([^ ]*\\).*/\\1/') && echo ${{COMPREPLY[@]}}"))
+
+
+class InstalledTest(Linked, unittest.TestCase):
+
+  @staticmethod
+  def place_in(folder):
+    run("packaging/tree/install.sh", "--prefix", folder)
+    return folder
+
+  def test_layout(self):
+    files = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if not path.is_dir() or path.is_symlink()}
+    expected = {"bin/pack", "include/shardpack.h", "include/shardpack.hpp", "include/shardpack_op.h", "lib/libshardpack.so",
+                "lib/libshardpack.so.0", "lib/libshardpack.so." + self.version, "lib/libshardpack_opencv.so.0",
+                "lib/pkgconfig/shardpack.pc", "lib/cmake/shardpack/shardpackConfig.cmake",
+                "lib/cmake/shardpack/shardpackConfigVersion.cmake", "share/man/man1/pack.1",
+                "share/bash-completion/completions/pack", "share/zsh/site-functions/_pack", "share/fish/vendor_completions.d/pack.fish",
+                "share/doc/shardpack/LICENSE"}
+    self.assertEqual(set(), expected - files)
+    self.assertEqual(set(), {name for name in files - expected if not name.startswith("share/doc/shardpack/")})
+    self.assertNotEqual(set(), {name for name in files if "/licenses/" in name})
+
+  def test_nothing_is_larger_than_it_has_to_be(self):
+    for name in ("bin/pack", "lib/libshardpack.so"):
+      self.assertNotIn(".debug_info", self.shell(f"readelf -SW '{{prefix}}/{name}'"))
 
   def test_the_page_names_the_packages_that_it_needs(self):
     """Those that have what both files load, but for the runtimes of C and C++, which every system has."""
@@ -137,11 +155,17 @@ class LinkedTest(unittest.TestCase):
     named = re.search(r"apt-get install (.*\bliblmdb0\b.*)$", pathlib.Path("docs/install.md").read_text(), re.MULTILINE).group(1)
     self.assertEqual(have - {"libc6", "libgcc-s1", "libstdc++6"}, set(named.split()))
 
-  def test_what_bash_completes(self):
-    self.assertIn("validate", self.shell(
-        "source '{prefix}/share/bash-completion/completions/pack' && COMP_WORDS=(pack val) COMP_CWORD=1 && "
-        "$(complete -p pack | sed 's/.*-F \\([^ ]*\\).*/\\1/') && echo ${{COMPREPLY[@]}}"))
+
+class TarballTest(Linked, unittest.TestCase):
+
+  @staticmethod
+  def place_in(folder):
+    shutil.unpack_archive(sys.argv[1], folder)
+    return next(folder.iterdir())
+
+  def test_no_operations_of_opencv(self):
+    self.assertEqual([], list(self.prefix.rglob("*opencv*")))
 
 
 if __name__ == "__main__":
-  unittest.main()
+  unittest.main(argv=[sys.argv[0], "TarballTest" if len(sys.argv) > 1 else "InstalledTest"])
