@@ -241,7 +241,7 @@ absl::StatusOr<ResidentOptions> ResidentOptionsOf(const shardpack_resident_optio
   ASSIGN_OR_RETURN(options.output, OutputOf(from.type, from.layout, from.mean, from.std));
   options.augment_seed = from.augment_seed;
   options.epochs = from.epochs;
-  if (from.threads < 0) return absl::InvalidArgumentError("threads must be 0 or more");
+  RETURN_IF_ERROR(CheckThreads(from.threads, "threads", 0));
   options.threads = from.threads;
   if (from.buffers != 0) options.buffers = from.buffers;
   if (from.share_of_memory != 0) options.share_of_memory = from.share_of_memory;

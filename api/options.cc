@@ -250,8 +250,8 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
   SetUnlessZero(options.memory_bytes, made.memory_bytes);
   SetUnlessZero(options.max_bad_samples, made.max_bad_samples);
   ASSIGN_OR_RETURN(made.bad_samples, Choose(options.bad_samples, kPolicies, "bad_samples"));
-  if (options.threads < 0) return absl::InvalidArgumentError("threads must be 0 or more");
-  if (options.io_threads < -1) return absl::InvalidArgumentError("io_threads must be -1 or more");
+  RETURN_IF_ERROR(CheckThreads(options.threads, "threads", 0));
+  RETURN_IF_ERROR(CheckThreads(options.io_threads, "io_threads", -1));
   RETURN_IF_ERROR(MustBeFlag(options.no_verify, "no_verify"));
   RETURN_IF_ERROR(MustBeFlag(options.map_shards, "map_shards"));
   SetUnlessZero(options.threads, made.threads);
@@ -260,6 +260,16 @@ absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& op
   made.verify = options.no_verify == 0;
   made.map_warm_shards = options.map_shards != 0;
   return made;
+}
+
+absl::Status CheckThreads(int32_t threads, const char* name, int32_t least) {
+  if (threads < least) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " must be ", least, " or more"));
+  }
+  if (threads > kMostThreads) {
+    return absl::InvalidArgumentError(absl::StrCat(name, " must be ", kMostThreads, " or less"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<Cursor>> CursorOf(const char* text) {

@@ -37,6 +37,9 @@ absl::StatusOr<OrderSpec> OrderSpecOf(uint64_t samples, const shardpack_order_op
 absl::StatusOr<LoaderOptions> LoaderOptionsOf(const shardpack_loader_options& options);
 // `mix` is not null.
 absl::StatusOr<MixOptions> MixOf(const shardpack_mix* mix);
+// From `least` to kMostThreads. `name` is that of the member.
+inline constexpr int32_t kMostThreads = 4096;
+absl::Status CheckThreads(int32_t threads, const char* name, int32_t least);
 // nullopt for null.
 absl::StatusOr<std::optional<Cursor>> CursorOf(const char* text);
 // Also after the working folder has changed. `path` is not null.

@@ -36,8 +36,9 @@
  * file system had). Each function says how long its text is valid. A `char*` that is returned
  * through an argument is terminated and is freed with shardpack_text_free.
  *
- * Structs: those that begin with `size` may grow in later versions; set it to sizeof (a size that
- * no version has is SHARDPACK_INVALID). Options that are zero have their defaults, and a NULL for a
+ * Structs: those that begin with `size` may grow in later versions; set it to sizeof (less than the
+ * first version has, more than 65536 and what is no multiple of 8 is SHARDPACK_INVALID; the size of
+ * another struct cannot be told from that of another version). Options that are zero have their defaults, and a NULL for a
  * struct of options means all defaults, except for shardpack_decode_check. The library reads and
  * writes no more than `size` bytes; members that it does not know yet must be zero in options, and
  * become zero in results. Structs without `size` never change. Later versions of this library only
@@ -61,7 +62,7 @@
  *
  * Fork: datasets, orders and batches in host memory work in parent and child. A loader works only
  * in the process that opened it; in a child its functions return SHARDPACK_STATE and its release
- * does nothing. So it is with jobs and writers, which are the parent's (the exit code of a job is
+ * does nothing, not even for a leak checker. So it is with jobs and writers, which are the parent's (the exit code of a job is
  * -1), and with a device that was opened before. Of a batch on a device, or in the page-locked
  * memory of a loader with a device, the child has ids, labels and states.
  *
@@ -569,7 +570,7 @@ typedef struct shardpack_loader_options {
   uint32_t bad_samples;     /* SHARDPACK_BAD_FAIL */
   /* For work on the CPU; 0: the cores of this process. Of as many ranks as $LOCAL_WORLD_SIZE or
    * $OMPI_COMM_WORLD_LOCAL_SIZE says, each takes its share of the cores that their launcher has, or
-   * as many as it is bound to if those are fewer. */
+   * as many as it is bound to if those are fewer. 4096 at most, as io_threads. */
   int32_t threads;
   int32_t io_threads;        /* reads at once that wait for the disk; 0: 32; -1: none */
   uint32_t prefetch_batches; /* 0: enough for the threads */
@@ -820,7 +821,7 @@ typedef struct shardpack_device_info {
 
 /* "cuda:3" or "3": that GPU. "cuda": the GPU numbered $LOCAL_RANK (0 without). "cpu": the same
  * batches in host memory. "auto": as "cuda", or the CPU on a machine without a GPU. UNAVAILABLE if
- * the GPU cannot be used. */
+ * the GPU cannot be used, UNSUPPORTED by a library that was built without CUDA. */
 SHARDPACK_API shardpack_code shardpack_device_open(const char* name, shardpack_device** device,
                                                    shardpack_error** error);
 SHARDPACK_API shardpack_device* shardpack_device_retain(shardpack_device* device);
@@ -1009,7 +1010,7 @@ SHARDPACK_API void shardpack_job_cancel(shardpack_job* job);
 /* As a shell gives it: that of `pack`, or 128 + N if signal N ended it. -1 while it runs, for NULL,
  * and if it was lost. Any thread. */
 SHARDPACK_API int32_t shardpack_job_exit_code(const shardpack_job* job);
-/* A JSON object: schema, verb, exit_code, cancelled, report and error (what it printed with --json,
+/* A JSON object: schema, verb, exit_code, cancelled (whether it was asked to stop), report and error (what it printed with --json,
  * or null; of more than 64 MiB no report is kept), stderr, stdout; stderr_is_whole and
  * stdout_is_whole are false where it was cut, or had bytes that are not UTF-8. STATE while it runs.
  * Any thread. Free the text. */

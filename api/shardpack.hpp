@@ -27,6 +27,10 @@
 #ifndef SHARDPACK_HPP_
 #define SHARDPACK_HPP_
 
+#if __cplusplus < 201703L
+#error "shardpack.hpp needs C++17: compile with -std=c++17 or later"
+#endif
+
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -971,6 +975,11 @@ class Order {
       : Order(Make(dataset.samples(), options)) {}
 #endif
   explicit Order(shardpack_order* taken) : handle_(taken) {}
+#if defined(__GNUC__) && !defined(__clang__)
+// With -fsanitize=address, gcc takes an optional that is empty for one that is not initialised.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
   static Returned<Order> Make(std::uint64_t samples, const OrderOptions& from) {
     shardpack_order_options options = {};
     options.size = sizeof options;
@@ -995,6 +1004,9 @@ class Order {
         },
         [&](shardpack_code) { return Order(made); });
   }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
   shardpack_order* get() const { return handle_.get(); }
 
   std::uint64_t steps() const { return shardpack_order_steps(get()); }
@@ -1766,7 +1778,7 @@ class Writer {
     return internal::Do(
         [&](shardpack_error** error) { return shardpack_writer_add_many(get(), &samples, error); });
   }
-  // Whether it is safe on disk.
+  // Whether it is safe on disk. False also for an empty handle and after a fork, where add fails.
   bool has(std::string_view key) const {
     return shardpack_writer_has(get(), key.data(), key.size(), nullptr) == SHARDPACK_OK;
   }

@@ -314,6 +314,14 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
     return absl::FailedPreconditionError(
         "the job of this writer's finish has not ended; another finish would change what it reads");
   }
+  if (open->finished) {
+    ASSIGN_OR_RETURN(const bool left, Exists(open->parts));
+    if (!left) {
+      return WithFacts(absl::AlreadyExistsError(absl::StrCat(
+                           EscapeForTerminal(open->out), " was published by this writer's finish")),
+                       {.path = open->out});
+    }
+  }
   RETURN_IF_ERROR(open->writer->Flush());
   RETURN_IF_ERROR(CheckPublished(*open));
   ASSIGN_OR_RETURN(std::vector<uint32_t> workers, Workers(open->parts));

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,9 +157,11 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const std::string& program,
                           arguments.data(), environment.data());
   }
   if (error != 0) {
+    struct stat facts;
+    const bool in_folder = folder.empty() || ::stat(folder.c_str(), &facts) == 0;
     return Failed(absl::StrCat("starting ", EscapeForTerminal(program),
                                folder.empty() ? "" : " in ", EscapeForTerminal(folder)),
-                  error, program);
+                  error, in_folder ? program : folder);
   }
   return ChildProcess(pid, std::move(out.read), std::move(err.read), EndOf(pid));
 }

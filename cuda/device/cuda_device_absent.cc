@@ -5,7 +5,7 @@ namespace shardpack {
 
 absl::StatusOr<Device*> OpenCudaDevice(int) {
   return absl::UnimplementedError(
-      "this program was built without CUDA: no toolkit was found ($CUDA_HOME, /usr/local/cuda)");
+      "Shardpack was built without CUDA here: there was no CUDA toolkit when it was compiled");
 }
 
 }  // namespace shardpack

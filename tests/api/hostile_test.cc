@@ -149,11 +149,15 @@ TEST_F(ApiHostileTest, NumbersThatMeanNothingAreRefused) {
     return code;
   };
   shardpack_loader_options options = LoaderOptions();
-  options.threads = -5;
-  EXPECT_EQ(try_loader(options), SHARDPACK_INVALID);
-  options = LoaderOptions();
-  options.io_threads = -2;
-  EXPECT_EQ(try_loader(options), SHARDPACK_INVALID);
+  for (const int32_t threads : {-5, 4097, INT32_MAX}) {
+    options.threads = threads;
+    EXPECT_EQ(try_loader(options), SHARDPACK_INVALID);
+  }
+  for (const int32_t threads : {-2, 4097, INT32_MAX}) {
+    options = LoaderOptions();
+    options.io_threads = threads;
+    EXPECT_EQ(try_loader(options), SHARDPACK_INVALID);
+  }
   options = LoaderOptions();
   options.no_verify = 7;
   EXPECT_EQ(try_loader(options), SHARDPACK_INVALID);

@@ -137,6 +137,12 @@ TEST_F(JobTest, ACommandThatIsRefusedSaysWhy) {
   EXPECT_THAT(std::string(result["error"]["message"]), HasSubstr("does not exist"));
   EXPECT_THROW(Job({"man"}), Error);
   EXPECT_THROW(Job(std::vector<std::string>()), Error);
+  try {
+    Job({"validate", "x"}, At("no folder"));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.path(), At("no folder"));
+  }
 }
 
 // Every write waits until this test lets it go, so that the job is cancelled in its middle.

@@ -32,6 +32,21 @@ for standard in 17 20 23; do
     esac
   done
 done
+# With sanitizers gcc warns of other things.
+cat >sanitized.cc <<'END'
+#include <shardpack.hpp>
+int main() {
+  const shardpack_api::Dataset data("shards");
+  const shardpack_api::Loader loader(data, shardpack_api::OrderOptions().set_global_batch(16), shardpack_api::LoaderOptions());
+}
+END
+for mode in -O1 -O3; do
+  g++ -std=c++17 -fsanitize=address $mode "${warnings[@]}" -I"$api" -c sanitized.cc -o sanitized.o
+done
+for compiler in g++ "$clang"; do
+  said=$("$compiler" -std=c++14 -I"$api" -fsyntax-only "$program" 2>&1) && exit 1
+  [[ $said == *"needs C++17"* ]]
+done
 g++ -std=c++17 "${warnings[@]}" -I"$api" "$tests/old_library_test_program.cc" -Llib -o old -lshardpack
 ./old shards
 # Objects of both kinds in one program.

@@ -22,6 +22,7 @@ TEST_F(WriterTest, WhatWasAddedComesBack) {
   EXPECT_FALSE(writer.has("set/3"));
   Finish(writer);
   EXPECT_FALSE(fs::exists(At("out.parts")));
+  EXPECT_EQ(CodeOf([&] { writer.finish(); }), Code::kExists);
   EXPECT_EQ(CodeOf([&] { Add(writer, {"set/new", {}, images_[0], ""}); }), Code::kState);
 
   const Dataset data(At("out"));
