@@ -323,6 +323,8 @@ std::vector<std::string> Indexing::Warnings() const {
   if (labelled && unlabelled > 0) {
     warnings.push_back(absl::StrCat(unlabelled, unlabelled == 1 ? " sample has" : " samples have",
                                     " no label, or -1, which is taken for none"));
+  } else if (unlabelled > 0) {
+    warnings.push_back("no sample has a label");
   }
   if (!left_out.empty()) {
     std::vector<std::string> names;

@@ -41,7 +41,8 @@ std::optional<int64_t> ParseLabel(std::string_view text);
 // Longer text is never a label.
 inline constexpr size_t kMaxLabelBytes = 64;
 
-// Ranks the fields of a sample: its image is the first field of the lowest rank.
+// Ranks the fields of a sample: its image is the field of the lowest rank; of several, the first by
+// name, wherever it stands.
 enum class ImageRank : uint8_t {
   kImage,      // the field is called "image", so that no other field can have its name
   kImg,        // the field is called "img"

@@ -166,8 +166,10 @@ class SampleWalk {
     open_ = false;
     extensions_.clear();
     fields_.clear();
-    const auto image = std::min_element(
-        parts_.begin(), parts_.end(), [](const Part& a, const Part& b) { return a.rank < b.rank; });
+    const auto image =
+        std::min_element(parts_.begin(), parts_.end(), [this](const Part& a, const Part& b) {
+          return a.rank != b.rank ? a.rank < b.rank : NameOf(a) < NameOf(b);
+        });
     const bool has_image = image != parts_.end() && image->rank != ImageRank::kNone;
     if (has_image) {
       fields_.push_back(image->field);

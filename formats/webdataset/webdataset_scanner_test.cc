@@ -94,7 +94,8 @@ TEST(WebdatasetScanner, PicksTheImage) {
     for (const auto& [extension, bytes] : members) tar.Add("k." + extension, bytes);
     return Records(Scan(tar.Finish(), false));
   };
-  EXPECT_EQ(fields({{"png", "1"}, {"jpg", "2"}}), "k:-1[image jpg]");
+  EXPECT_EQ(fields({{"png", "1"}, {"jpg", "2"}}), "k:-1[image png]");
+  EXPECT_EQ(fields({{"jpg", "2"}, {"png", "1"}}), "k:-1[image png]");
   EXPECT_EQ(fields({{"json", "{}"}, {"webp", "1"}}), "k:-1[image json]");
   EXPECT_EQ(fields({{"image", "1"}, {"jpg", "2"}}), "k:-1[image jpg]");
   EXPECT_EQ(fields({{"img", "1"}, {"jpg", "2"}}), "k:-1[image jpg]");

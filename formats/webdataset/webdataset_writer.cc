@@ -178,7 +178,7 @@ absl::Status WebdatasetWriter::CollectMembers(const SampleView& sample) {
   return absl::OkStatus();
 }
 
-// The scanner's rule (the first field of the lowest rank) must select the image.
+// The scanner's rule (the field of the lowest rank, the first by name) must select the image.
 absl::Status WebdatasetWriter::CheckImageIsFound(const SampleView& sample,
                                                  const Member& image) const {
   const ImageRank rank = RankAsImage(image.extension, image.bytes);

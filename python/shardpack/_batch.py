@@ -14,7 +14,7 @@ from ._library import Handle, call, library, text_made, text_of
 from ._memory import Memory, import_numpy
 from ._objects import Objects
 from ._options import c_text, slot_of, whole
-from ._tensor import Tensor, pixels_of
+from ._tensor import Tensor, pixels_of, place_name
 
 if TYPE_CHECKING:
   import numpy.typing
@@ -57,6 +57,7 @@ class BatchFacts:
       self._slots = self._slots if padding < 0 else padding
     self._given_back = [False]  # shared by all that `to` makes of it
     self._spans: dict[str, Any] = {}  # of the fields that were asked for
+    self._copies: dict[str, Any] = {}  # shared in the same way
 
   def __len__(self) -> int:
     return self._slots
@@ -92,9 +93,21 @@ class BatchFacts:
 
     >>> images, labels = next(shardpack.load('shards', batch=8, size=32)).to('numpy')
     """
+    word = str(framework)
+    if word.startswith(("cpu", "cuda")):  # a device, as Lightning gives it to all that has this method
+      if word in (place_name(self._view), "cuda" if self._view.device_kind != _c.HOST else "cpu"):
+        return self
+      raise OptionError(f"a batch does not move to {word!r}: give load() device={word!r}, which copies batches ahead (in Lightning "
+                        "adapters.lightning.DataModule), or move its images and labels; to() names a library of arrays")
     same = type(self)(self._handle, self._look._replace(to=framework_of(framework, "framework")))
-    same._given_back = self._given_back
+    same._given_back, same._copies = self._given_back, self._copies
     return same
+
+  def _copy(self, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
+    """Of memory that other batches will have; made once, so that what is written to it stays."""
+    if name not in self._copies:
+      self._copies[name] = self._memory.array(getattr(self._view, name), dtype, shape).copy()
+    return self._copies[name]
 
   @property
   def epoch(self) -> int:
@@ -108,14 +121,14 @@ class BatchFacts:
 
   @property
   def ids(self) -> numpy.typing.NDArray[numpy.uint64]:
-    """uint64 [n], a copy; PADDING_ID, which is 2**64 - 1, where there is no sample. torch does not take uint64 for an index:
+    """uint64 [n], a copy of the batch's own; PADDING_ID, which is 2**64 - 1, where there is no sample. torch does not take uint64 for an index:
     `indices` is for that.
 
     >>> batch = next(shardpack.load('shards', batch=4, shuffle=False))
     >>> batch.ids
     array([0, 1, 2, 3], dtype=uint64)
     """
-    ids: numpy.typing.NDArray[numpy.uint64] = self._memory.array(self._view.ids, "uint64", (len(self),)).copy()
+    ids: numpy.typing.NDArray[numpy.uint64] = self._copy("ids", "uint64", (len(self),))
     return ids
 
   @property
@@ -372,13 +385,14 @@ class Batch(BatchFacts):
 
   @property
   def labels(self) -> Any:
-    """int64 [n], a copy; -1 where there is none, and for padding.
+    """int64 [n], a copy of the batch's own: what is written to it is what `images, labels = batch` gives. -1 where there is none, and
+    for padding.
 
     >>> batch = next(shardpack.load('shards', batch=4, shuffle=False))
     >>> batch.labels.tolist() == shardpack.Dataset('shards').labels[:4].tolist()
     True
     """
-    return converted(self._memory.array(self._view.labels, "int64", (len(self),)).copy(), self._look.to)
+    return converted(self._copy("labels", "int64", (len(self),)), self._look.to)
 
   @property
   def pixels(self) -> Any:
@@ -489,10 +503,9 @@ class Batch(BatchFacts):
     return weights
 
   def _mixed(self, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
-    address = getattr(self._view, name)
-    if address is None:
+    if getattr(self._view, name) is None:
       raise OptionError(f"{name} needs a Loader with mix=")
-    return self._memory.array(address, dtype, shape).copy()
+    return self._copy(name, dtype, shape)
 
   @property
   def masks(self) -> Any:

@@ -74,7 +74,7 @@ class DeviceBatch(BatchFacts):
     self._check()
     labels = labels_of(self._handle, self._view, len(self))
     if labels is None:
-      labels = self._memory.array(self._view.labels, "int64", (len(self),)).copy()
+      labels = self._copy("labels", "int64", (len(self),))
     return converted(labels, self._look.to)
 
   def synchronize(self) -> None:

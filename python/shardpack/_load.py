@@ -18,7 +18,7 @@ from ._fields import FieldDecodes
 from ._loader import Loader
 from ._options import choice, dtype_name, flag, whole
 from ._order import Order
-from ._ranks import Share, share_of
+from ._ranks import Share, check_no_worker, share_of
 
 if TYPE_CHECKING:
   import numpy.typing
@@ -139,6 +139,8 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   """
   if unknown:
     raise TypeError(_unknown(next(iter(unknown))))
+  if rank == world_size == "auto":
+    check_no_worker()
   share = share_of(rank, world_size)
   dataset = _dataset(path, split, map_shards)
   tail = "drop" if flag(drop_last, "drop_last") else "pad"
@@ -154,6 +156,7 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   others = {"flip": flip, "filter": filter, "channels": channels, "fast": fast, "augment": augment, "views": views}
   if size is None:
     _refuse_without_size({**crops, **others, **looks})
+  _warn_of_chance(size, shuffle, {**crops, "flip": flip, "augment": augment})
   decode = None if size is None else _decode(size, crops, {**others, **({} if target else looks)})
   if target is not None and decode is None:
     raise OptionError("device needs size=, to which images are decoded: encoded images stay in host memory")
@@ -230,6 +233,15 @@ def _warn_of_empty(order: Order, share: Share, padded: bool) -> None:
     warnings.warn(
         f"the last step of an epoch has {left} samples for {share.world_size} processes, of which some get an empty batch: "
         "drop_last=True leaves that step out, pad_last=True pads its batches", RuntimeWarning, stacklevel=3)
+
+
+def _warn_of_chance(size: Any, shuffle: Any, given: Mapping[str, Any]) -> None:
+  """Who evaluates takes samples in order, and forgets that crops are random by default."""
+  import inspect  # pylint: disable=import-outside-toplevel
+  known = inspect.signature(load).parameters
+  if size is not None and shuffle is False and all(_same(value, known[name].default) for name, value in given.items()):
+    warnings.warn("samples are in order (shuffle=False), but their crops are random: crop='center' or 'resize' is for evaluation; "
+                  "scale=(0.08, 1.0) says that random crops are meant", RuntimeWarning, stacklevel=3)
 
 
 def _refuse_without_size(given: Mapping[str, Any]) -> None:

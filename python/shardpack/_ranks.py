@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
-from ._errors import OptionError
+from ._errors import OptionError, StateError
 from ._options import whole
 
 # Rank and number of processes. mpirun may have been started by srun, whose step then is of its daemons. Slurm's are those of srun's
@@ -64,6 +64,15 @@ def _number(environment: Mapping[str, str], name: str) -> int:
     return int(environment[name])
   except ValueError:
     raise OptionError(f"the environment variable {name} is {environment[name]!r}, not a number") from None
+
+
+def check_no_worker() -> None:
+  """StateError in one of several workers of torch's DataLoader, each of which would deliver all samples of this process."""
+  worker = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", lambda: None)()
+  if worker is not None and worker.num_workers > 1:
+    raise StateError(f"this is worker {worker.id} of {worker.num_workers} of a torch DataLoader, and each of them would deliver all samples: a "
+                     "loader has threads of its own, so give DataLoader num_workers=0; or share them out with rank=worker.id and "
+                     "world_size=worker.num_workers of torch.utils.data.get_worker_info()")
 
 
 def share_of(rank: Union[int, str], world_size: Union[int, str], environment: Mapping[str, str] = os.environ) -> Share:

@@ -47,28 +47,26 @@ class Sample(Mapping[str, Any]):
   True
   """
 
-  __slots__ = ("id", "label", "fields", "_dataset", "_facts")
+  __slots__ = ("id", "fields", "_label", "_dataset", "_facts")
 
   id: int
   """Its number in the dataset."""
-  label: int
-  """Of its class; -1 if it has none."""
   fields: Dict[str, bytes]
   """The bytes of each field that it has; "image" is the encoded image."""
 
   def __init__(self, dataset: Optional[Dataset], id: int, label: int, fields: Dict[str, bytes],  # pylint: disable=redefined-builtin
                facts: Optional[Facts]) -> None:
-    self._dataset, self.id, self.label, self.fields, self._facts = dataset, id, label, fields, facts
+    self._dataset, self.id, self._label, self.fields, self._facts = dataset, id, label, fields, facts
 
   def __reduce__(self) -> Any:
     # Not with the dataset: that would be opened where the sample arrives.
-    return Sample, (None, self.id, self.label, self.fields, self._known)
+    return Sample, (None, self.id, self._label, self.fields, self._known)
 
   @property
   def _known(self) -> Facts:
     if self._facts is None:
       assert self._dataset is not None
-      self._facts = self._dataset._facts_of(self.id, self.label)  # pylint: disable=protected-access
+      self._facts = self._dataset._facts_of(self.id, self._label)  # pylint: disable=protected-access
     return self._facts
 
   @property
@@ -77,6 +75,33 @@ class Sample(Mapping[str, Any]):
     if self._facts is None and self._dataset is not None:  # the others take longer to find
       return self._dataset._image_of(self.id)  # pylint: disable=protected-access
     return _c.image.from_buffer_copy(self._known.stored)
+
+  @property
+  def label(self) -> int:
+    """Of its class; -1 if it has none. Another one, for Writer.add_sample, changes class_name too; the dataset stays as it is.
+
+    >>> dataset = shardpack.Dataset("shards")
+    >>> sample = dataset[0]
+    >>> sample.label = dataset.class_to_idx["owl"]
+    >>> sample.class_name
+    'owl'
+    """
+    return self._label
+
+  @label.setter
+  def label(self, label: int) -> None:
+    try:
+      number = -2 if isinstance(label, bool) else index(label)
+    except TypeError:
+      number = -2
+    if number < -1:
+      raise OptionError(f"label must be the number of a class, or -1 for none, not {label!r}")
+    known = self._known
+    names = [] if self._dataset is None else self._dataset.classes
+    if names and number >= len(names):
+      raise OptionError(f"label {number} is none of the dataset's {len(names)} classes, which count from 0")
+    if number != self._label:
+      self._label, self._facts = number, known._replace(class_name=names[number] if names and number >= 0 else None)
 
   @property
   def image(self) -> bytes:

@@ -81,7 +81,7 @@ class Tensor:
 
   def __repr__(self) -> str:
     what = {_c.PIXELS: "pixels", _c.LABELS: "labels"}.get(self._what, "numbers")
-    return f"<Tensor of {what}, {'x'.join(map(str, self.shape))}, on {'cpu' if self._place[0] == _CPU else f'cuda:{self._place[1]}'}>"
+    return f"<Tensor of {what}, {'x'.join(map(str, self.shape))}, on {_name_of(self._place)}>"
 
   def __array__(self, *_arguments: Any, **_options: Any) -> Any:
     """Raises OptionError. Without it NumPy would make an array of this one object."""
@@ -129,6 +129,15 @@ def pixels_of(batch: Any, view: Any, shape: tuple[int, ...], axes: Optional[tupl
 
 def labels_of(batch: Any, view: Any, count: int) -> Optional[Tensor]:
   return None if view.device_labels is None else Tensor(batch, _c.LABELS, (count,), _place(view))
+
+
+def place_name(view: Any) -> str:
+  """Of the device that a batch is on, as torch calls it."""
+  return _name_of(_place(view))
+
+
+def _name_of(place: tuple[int, int]) -> str:
+  return "cpu" if place[0] == _CPU else f"cuda:{place[1]}"
 
 
 def _place(view: Any) -> tuple[int, int]:

@@ -120,11 +120,17 @@ class Writer:
     self._takes_unlabelled = flags.get("missing_part") == "keep"
     self._takes_all = any(word.startswith(b"--max-skip") for word in self._words)
     self._refuse_other_files()
-    if fresh:
-      self._remove_earlier(fresh, overwrite)
     agreed = (self._words, 0 if self._alone else self._workers, self._classes)
-    _parts.check_agreed(self._path, *agreed)  # before it becomes one of the workers
-    self._begin()
+    try:
+      if fresh:
+        self._remove_earlier(fresh, overwrite)
+      _parts.check_agreed(self._path, *agreed)  # before it becomes one of the workers
+      self._begin()
+    except StateError as error:
+      if any(other._path == self._path and other._owner == os.getpid() for other in _open_writers):
+        raise StateError(f"{error}: it is a Writer of this process, which was neither finished nor closed; end it with its finish() or "
+                         "close()") from None
+      raise
     try:
       _parts.agree(self._path, *agreed)
       _parts.begin(self._path, self._worker)
@@ -271,6 +277,17 @@ class Writer:
     ...     writer.add_sample(sample, key=f"my/{sample.key}")
     >>> writer.result.samples
     20
+
+    With another label, of the classes of its dataset:
+
+    >>> animals = shardpack.Dataset("shards")
+    >>> with shardpack.Writer("corrected", classes=animals.classes) as writer:
+    ...   for sample in animals:
+    ...     if sample.key == animals[0].key:
+    ...       sample.label = animals.class_to_idx["owl"]
+    ...     writer.add_sample(sample)
+    >>> shardpack.Dataset("corrected").get(animals[0].key).class_name
+    'owl'
     """
     if not isinstance(getattr(sample, "fields", None), Mapping):
       raise OptionError(f"sample must be a shardpack.Sample, not {type(sample).__name__}")
@@ -641,7 +658,8 @@ class Writer:
                     stacklevel=3)
 
   def __del__(self) -> None:
-    self._leave()
+    if self._owner and os is not None:  # at the very end of the interpreter there are no modules
+      self._leave()
 
   def __enter__(self) -> Writer:
     return self

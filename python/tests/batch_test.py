@@ -80,6 +80,23 @@ class FieldsTest(unittest.TestCase):
   def setUp(self):
     self.dataset = shardpack.Dataset(SHARDS)
 
+  def test_what_is_written_to_its_numbers_stays(self):
+    batch = load()
+    batch = next(batch)
+    batch.labels[:] = 7
+    batch.ids[3] = 5
+    self.assertEqual((set(batch.labels.tolist()), int(batch.ids[3])), ({7}, 5))
+    _, labels = batch
+    self.assertEqual(set(labels.tolist()), {7})
+    self.assertEqual(set(batch.to("numpy").labels.tolist()), {7})
+    self.assertNotEqual(set(next(load()).labels.tolist()), {7})
+
+  def test_it_does_not_move(self):
+    batch = next(load(size=16))
+    self.assertIs(batch.to("cpu"), batch)
+    with self.assertRaisesRegex(shardpack.OptionError, "give load\\(\\) device='cuda:1'"):
+      batch.to("cuda:1")
+
   def test_fields_of_all_slots_at_once(self):
     batch = next(load(batch=7))
     for slot, id in enumerate(batch.ids.tolist()):

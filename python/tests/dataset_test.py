@@ -59,6 +59,24 @@ class SampleTest(unittest.TestCase):
   def setUp(self):
     self.dataset = shardpack.Dataset(SHARDS)
 
+  def test_another_label(self):
+    for known in (False, True):
+      sample, name = self.dataset[0], example_shards.CLASSES[2]
+      if known:
+        self.assertNotEqual(sample.class_name, name)
+      sample.label = numpy.int64(2)
+      self.assertEqual((sample.label, sample["label"], sample.class_name), (2, 2, name))
+      again = pickle.loads(pickle.dumps(sample))
+      self.assertEqual((again.label, again.class_name), (2, name))
+      sample.label = -1
+      self.assertEqual((sample.label, sample.class_name, sample.key), (-1, None, self.dataset[0].key))
+    for label in (-2, 1.0, True, "cat", None):
+      with self.assertRaisesRegex(shardpack.OptionError, "label must be the number of a class"):
+        sample.label = label
+    with self.assertRaisesRegex(shardpack.OptionError, "label 3 is none of the dataset's 3 classes"):
+      sample.label = 3
+    self.assertEqual((sample.label, sample.class_name), (-1, None))
+
   def test_attributes_are_the_files(self):
     for n in range(COUNT):
       sample = self.dataset[n]

@@ -63,6 +63,31 @@ def places(batches):
 
 class ArgumentsTest(unittest.TestCase):
 
+  def test_in_a_worker_of_a_data_loader(self):
+    """Each of several would deliver everything."""
+    info = types.SimpleNamespace(id=1, num_workers=2)
+    torch = types.SimpleNamespace(get_worker_info=lambda: info)
+    with unittest.mock.patch.dict(sys.modules, {"torch.utils.data": torch}):
+      with self.assertRaisesRegex(shardpack.StateError, "worker 1 of 2 of a torch DataLoader"):
+        load()
+      self.assertEqual(len(load(rank=info.id, world_size=info.num_workers)), 2)
+      info.num_workers = 1
+      load()
+
+  def test_random_crops_in_order_are_said(self):
+    with self.assertWarnsRegex(RuntimeWarning, "crop='center' or 'resize' is for evaluation"):
+      load(size=16, shuffle=False)
+    with warnings.catch_warnings():
+      warnings.simplefilter("error")
+      for options in ({"crop": "resize"}, {"crop": "center"}, {"scale": (0.08, 1.0)}, {"flip": 0.5}):
+        load(size=16, shuffle=False, **options)
+      load(shuffle=False)
+      load(size=16)
+
+  def test_a_loader_has_no_numbers(self):
+    with self.assertRaisesRegex(TypeError, "adapters.torch.Iterable"):
+      load()[0]  # pylint: disable=expression-not-assigned
+
   def test_splits_that_are_loaded_together_are_named(self):
     with self.assertWarnsRegex(RuntimeWarning, "all splits .*train, val") as caught:
       shardpack.load(SHARDS, batch=20)

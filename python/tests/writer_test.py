@@ -574,7 +574,7 @@ class WriterTest(unittest.TestCase):
     with self.assertRaisesRegex(shardpack.ExistsError, "is a dataset already: overwrite=True"):
       shardpack.Writer(self.out, fresh=True)
     with shardpack.Writer(self.out, overwrite=True) as writer:
-      with self.assertRaisesRegex(shardpack.StateError, "another writer is at work in .*parts, which fresh=True would remove"):
+      with self.assertRaisesRegex(shardpack.StateError, "another writer is at work in .*parts, which fresh=True would remove: it is a Writer of this process"):
         shardpack.Writer(self.out, fresh=True, overwrite=True)
       self.assertTrue("a" in writer and "b" in writer)
     self.assertEqual(writer.result.samples, 2)
@@ -649,7 +649,7 @@ class WriterTest(unittest.TestCase):
       with shardpack.Writer(self.out, worker=worker, workers=3, **options) as writer:
         for key, data, label, text in of[worker::3]:
           writer.add(key, data, label, txt=text)
-        with self.assertRaisesRegex(shardpack.StateError, "another writer is worker"):
+        with self.assertRaisesRegex(shardpack.StateError, "another writer is worker .*: it is a Writer of this process, .*close"):
           shardpack.Writer(self.out, worker=worker, workers=3, **options)
       self.assertIsNone(writer.result)
     self.assertEqual(shardpack.finish(self.out, jobs=1).identity, whole.identity)

@@ -13,9 +13,12 @@ from .._load import load
 from .torch import Iterable
 
 
-# As load() has them by default, or without chance.
+# As load() has them by default, or without chance. Random crops become central ones.
 _OF_TRAINING_ALONE = {"shuffle": False, "flip": 0.0, "augment": None, "views": 1, "mix": None, "weights": None, "epoch_samples": 0,
                       "cursor": None, "resume_on_iter": False, "drop_last": False}
+
+
+_RANDOM = "random_resized"
 
 
 class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
@@ -26,11 +29,11 @@ class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
 
   options: of shardpack.load, for training. train_split, val_split, test_split, predict_split: None for a dataset without splits;
   val_split=None also where there is no validation. val: options that differ for validation, tests and predictions, which have each image
-  once, in order, as it is: not shuffled, weighted, flipped, augmented or mixed, but cropped as in training. Each process takes its
-  share (rank='auto'). The Trainer's checkpoints hold the place in the epoch: training goes on with the batches that it has not had.
+  once, in order: not shuffled, weighted, flipped, augmented or mixed, and with crop='center' in place of random crops. Training leaves
+  an incomplete last step out, unless drop_last=False or pad_last=True. Each process takes its share (rank='auto'). The Trainer's checkpoints hold the place in the epoch: training goes on with the batches that it has not had.
 
   >>> import shardpack.adapters.lightning
-  >>> data = shardpack.adapters.lightning.DataModule('shards', batch=16, size=64, flip=0.5, val={'crop': 'center'})
+  >>> data = shardpack.adapters.lightning.DataModule('shards', batch=16, size=64, flip=0.5, val={'crop': 'resize'})
   >>> len(data.train_dataloader()), len(data.val_dataloader())
   (3, 1)
   >>> data = shardpack.adapters.lightning.DataModule('shards', batch=16, size=64, test_split='val', predict_split='train')
@@ -45,6 +48,8 @@ class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
     self._path, self._options = path, options
     self._splits = {"train": train_split, "val": val_split, "test": test_split, "predict": predict_split}
     self._val = {**options, **_OF_TRAINING_ALONE, **(val or {})}
+    if "size" in self._val and self._val.get("crop", _RANDOM) == _RANDOM and "crop" not in (val or {}):
+      self._val = {name: value for name, value in self._val.items() if name not in ("scale", "ratio")} | {"crop": "center"}
     if val_split is None:
       setattr(self, "val_dataloader", super().val_dataloader)  # for Lightning: there is none
 

@@ -66,8 +66,30 @@ def check_validation(shards):
     data = shardpack.adapters.lightning.DataModule(shards, flip=0.5, **share, **options)
     found = [(images.numpy().tolist(), labels.tolist()) for images, labels in data.val_dataloader()]
     assert found == expected, options
+  central = shardpack.load(shards, split="val", to="numpy", shuffle=False, batch=8, size=16, crop="center")
+  random_crops = shardpack.adapters.lightning.DataModule(shards, batch=8, size=16, scale=(0.5, 1.0))
+  assert [images.numpy().tolist() for images, _ in random_crops.val_dataloader()] == [images.tolist() for images, _ in central]
   data = shardpack.adapters.lightning.DataModule(shards, pad_last=True, **share)
   assert [len(labels) for _, labels in data.train_dataloader()] == [len(labels) for _, labels in data.val_dataloader()][:1] * len(data.train_dataloader())
+
+
+def check_plain_loader(shards):
+  """What load() returns trains, too, on the CPU: Lightning "moves" its batches."""
+  class Plain(lightning.LightningModule):
+    seen = 0
+
+    def training_step(self, batch, _):
+      images, labels = batch
+      Plain.seen += len(labels)
+      assert isinstance(images, torch.Tensor) and len(images) == len(labels)
+
+    def configure_optimizers(self):
+      return None
+
+  trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
+                              enable_model_summary=False)
+  trainer.fit(Plain(), shardpack.load(shards, split="train", batch=8, size=16, to="torch"))
+  assert Plain.seen == len(shardpack.Dataset(shards).split("train")), Plain.seen
 
 
 def check_mix(shards):
@@ -132,6 +154,7 @@ if __name__ == "__main__":
     train(sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]))
   else:
     check_validation(sys.argv[1])
+    check_plain_loader(sys.argv[1])
     check_mix(sys.argv[1])
     check_tests(sys.argv[1])
     check(sys.argv[1])
