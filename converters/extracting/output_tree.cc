@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "converters/sources/extract_mark.h"
 #include "formats/core/manifest.h"
 #include "formats/io/hash.h"
 #include "formats/io/list_folder.h"
@@ -26,10 +27,7 @@ namespace {
 using absl::StrAppend;
 using absl::StrCat;
 
-constexpr char kMark[] = ".pack-extract", kPart[] = ".pack-extract-part";
-// The marker file begins with this, then the request follows. A file without it belongs to another
-// program.
-constexpr std::string_view kMarkBegin = "shardpack extract, version 1\n";
+constexpr char kPart[] = ".pack-extract-part";
 constexpr size_t kMaxRequestBytes = 1 << 20;
 constexpr size_t kHashBytes = 17;  // "~" and 16 digits
 constexpr size_t kMaxEnding = 64;  // of a shortened name
@@ -159,7 +157,7 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::strin
   const auto has = [&](std::string_view name) {
     return std::ranges::find(names, name) != names.end();
   };
-  tree.resumed_ = has(kMark);
+  tree.resumed_ = has(kExtractMarkName);
   if (!tree.resumed_ && (has(kManifestName) || has(".pack"))) {
     return absl::InvalidArgumentError(
         StrCat(EscapeForTerminal(out), " holds a dataset; extract into another folder"));
@@ -175,11 +173,12 @@ absl::StatusOr<OutputTree> OutputTree::Create(const std::string& out, std::strin
 }
 
 absl::Status OutputTree::Lock() {
-  const std::string path = StrCat(root_.path(), "/", kMark);
+  const std::string path = StrCat(root_.path(), "/", kExtractMarkName);
   constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  int descriptor = ::openat(root_.descriptor(), kMark, kFlags | O_EXCL, 0666);
+  int descriptor = ::openat(root_.descriptor(), kExtractMarkName, kFlags | O_EXCL, 0666);
   const bool created = descriptor >= 0;
-  if (!created && errno == EEXIST) descriptor = ::openat(root_.descriptor(), kMark, kFlags, 0666);
+  if (!created && errno == EEXIST)
+    descriptor = ::openat(root_.descriptor(), kExtractMarkName, kFlags, 0666);
   const int error = errno;
   mark_ = File(descriptor, path);
   struct stat facts;
@@ -188,21 +187,22 @@ absl::Status OutputTree::Lock() {
                          : ::fstat(mark_.descriptor(), &facts) == 0 && !S_ISREG(facts.st_mode);
   if (other) return NotOurMark(path);
   if (!mark_.is_open()) return IoStatus("open", path, error);
-  const absl::StatusOr<bool> locked = LockNamed(mark_, root_.descriptor(), kMark);
+  const absl::StatusOr<bool> locked = LockNamed(mark_, root_.descriptor(), kExtractMarkName);
   if (locked.ok() && *locked) return absl::OkStatus();
   if (locked.ok()) {
     return absl::FailedPreconditionError(StrCat(
         EscapeForTerminal(root_.path()), " is being written by another run of pack extract"));
   }
   // Nothing was begun, so leave nothing there.
-  if (created) (void)::unlinkat(root_.descriptor(), kMark, 0);
+  if (created) (void)::unlinkat(root_.descriptor(), kExtractMarkName, 0);
   return locked.status();
 }
 
 absl::StatusOr<size_t> OutputTree::OtherFiles(bool begun) const {
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(root_.path()));
-  return static_cast<size_t>(std::ranges::count_if(
-      names, [&](const std::string& name) { return name != kMark && !(begun && name == kPart); }));
+  return static_cast<size_t>(std::ranges::count_if(names, [&](const std::string& name) {
+    return name != kExtractMarkName && !(begun && name == kPart);
+  }));
 }
 
 // Marks the folder as unfinished and locks it for this run. The complete request is written before
@@ -213,8 +213,8 @@ absl::Status OutputTree::Begin(std::string_view request) {
   std::string was(std::min<uint64_t>(size, kMaxRequestBytes), '\0');
   RETURN_IF_ERROR(mark_.ReadExactlyAt(0, std::as_writable_bytes(std::span(was))));
   const bool begun = !was.empty();
-  if (begun && !was.starts_with(kMarkBegin)) return NotOurMark(mark_.path());
-  if (begun) was.erase(0, kMarkBegin.size());
+  if (begun && !was.starts_with(kExtractMarkBegin)) return NotOurMark(mark_.path());
+  if (begun) was.erase(0, kExtractMarkBegin.size());
   // Another run may have ended since the folder was checked.
   ASSIGN_OR_RETURN(const size_t others, OtherFiles(begun));
   if (others > 0 && !begun) {
@@ -230,14 +230,15 @@ absl::Status OutputTree::Begin(std::string_view request) {
   if (begun) RETURN_IF_ERROR(RemovePart());
   if (others > 0) return absl::OkStatus();
   if (::ftruncate(mark_.descriptor(), 0) != 0) return IoStatus("cut", mark_.path(), errno);
-  const std::string text = StrCat(std::string(kMarkBegin), std::string(request));
+  const std::string text = StrCat(std::string(kExtractMarkBegin), std::string(request));
   const Bytes bytes = AsBytes(text);
   return mark_.WriteAt(0, {&bytes, 1});
 }
 
 // Atomic: a folder without the marker is finished.
 absl::Status OutputTree::Finish() {
-  if (::unlinkat(root_.descriptor(), kMark, 0) == 0 || errno == ENOENT) return absl::OkStatus();
+  if (::unlinkat(root_.descriptor(), kExtractMarkName, 0) == 0 || errno == ENOENT)
+    return absl::OkStatus();
   return IoStatus("remove", mark_.path(), errno);
 }
 

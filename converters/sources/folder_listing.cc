@@ -3,8 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +21,7 @@
 #include "converters/listing/hidden_entries.h"
 #include "converters/listing/path_filter.h"
 #include "converters/listing/sidecars.h"
+#include "converters/sources/extract_mark.h"
 #include "converters/sources/folder_access.h"
 #include "converters/sources/walked_folder.h"
 #include "converters/threads/worklist.h"
@@ -247,11 +250,21 @@ class Walker {
     SkipFolder(folder, reason, std::move(detail));
   }
 
+  static bool IsExtractMark(const WalkedFolder& folder) {
+    const Descriptor mark(
+        OpenAt(folder.fd.get(), kExtractMarkName, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+    std::array<char, kExtractMarkBegin.size()> head;
+    return mark.ok() && ::read(mark.get(), head.data(), head.size()) == std::ssize(head) &&
+           std::string_view(head.data(), head.size()) == kExtractMarkBegin;
+  }
+
   // Recognizes the marks that pack leaves in a folder. The source folder itself is left out only
-  // for an unfinished build: the user has said that it is a folder of images.
+  // for what has not ended: the user has said that it is a folder of images.
   static void LookForPack(WalkedFolder& folder, std::string_view name) {
     if (name == ".pack") {
       folder.packed |= Descriptor(OpenAt(folder.fd.get(), ".pack/lock", O_PATH | O_NOFOLLOW)).ok();
+    } else if (name == kExtractMarkName) {
+      folder.packed |= IsExtractMark(folder);
     } else if (name == "manifest.json") {
       folder.has_manifest = true;
     } else if (name.ends_with(".pidx")) {

@@ -166,31 +166,37 @@ absl::Status ListLabels::RefuseMeasurements(const ListLabelOptions& options,
                    "and --label-from column makes a class of each value"));
 }
 
-// Texts that count as classes, but may be mistakes.
-void ListLabels::WarnAboutSlips(std::string_view file_name, Listing& listing) const {
-  std::vector<const Name*> texts, empty;
+// A text among numbers would make names of all of them, which are numbered in another way.
+absl::Status ListLabels::RefuseSlips(std::string_view file_name) const {
+  std::vector<const Name*> texts;
   for (const Name& name : names_) {
-    if (StandsForNoValue(name.text)) empty.push_back(&name);
     if (!WholeNumber(name.text)) texts.push_back(&name);
   }
-  const auto named = [](const std::vector<const Name*>& names) {
-    std::vector<std::string> shown;
-    for (const Name* name : names) shown.push_back(AtLine(name->text, name->line));
-    return absl::StrJoin(shown, ", ");
-  };
-  const std::string file = absl::StrCat("the labels of ", EscapeForTerminal(file_name));
   const size_t numbers = names_.size() - texts.size();
-  if (!texts.empty() && texts.size() <= kFewTexts &&
-      numbers >= std::max<size_t>(2, texts.size() * kFewTexts - 1)) {
-    listing.warnings.push_back(
-        absl::StrCat(file, " are whole numbers but for ", named(texts),
-                     ": so all are taken for names, and numbered in the order of their text; "
-                     "correct the list if they are numbers"));
-  } else if (!empty.empty()) {
-    listing.warnings.push_back(absl::StrCat(
-        file, " have ", empty.size() == 1 ? "a class" : "classes", " named ", named(empty),
-        ", as programs write where there is no value; leave such lines out if they have no class"));
+  if (texts.empty() || texts.size() > kFewTexts ||
+      numbers < std::max<size_t>(2, texts.size() * kFewTexts - 1)) {
+    return absl::OkStatus();
   }
+  std::vector<std::string> shown;
+  for (const Name* name : texts) shown.push_back(AtLine(name->text, name->line));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the labels of ", EscapeForTerminal(file_name), " are whole numbers but for ",
+      absl::StrJoin(shown, ", "),
+      ". Correct the list; or --label-from column takes all labels for names, which are numbered "
+      "in the order of their text"));
+}
+
+// Texts that count as classes, but may be mistakes.
+void ListLabels::WarnAboutSlips(std::string_view file_name, Listing& listing) const {
+  std::vector<std::string> empty;
+  for (const Name& name : names_) {
+    if (StandsForNoValue(name.text)) empty.push_back(AtLine(name.text, name.line));
+  }
+  if (empty.empty()) return;
+  listing.warnings.push_back(absl::StrCat(
+      "the labels of ", EscapeForTerminal(file_name), " have ",
+      empty.size() == 1 ? "a class" : "classes", " named ", absl::StrJoin(empty, ", "),
+      ", as programs write where there is no value; leave such lines out if they have no class"));
 }
 
 // Per name: whether any file of its samples exists.
@@ -214,6 +220,7 @@ absl::Status ListLabels::Finish(const ListLabelOptions& options, std::string_vie
   if (names_.empty()) return absl::OkStatus();
   if (classes.empty() && !options.asked) {
     RETURN_IF_ERROR(RefuseMeasurements(options, file_name));
+    RETURN_IF_ERROR(RefuseSlips(file_name));
   }
   std::vector<int32_t> label_of(names_.size(), -1);
   const bool all_numbers = std::all_of(names_.begin(), names_.end(), [](const Name& name) {

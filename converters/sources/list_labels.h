@@ -59,6 +59,7 @@ class ListLabels {
   absl::Status NameLabels(const ListLabelOptions& options, std::string_view file_name,
                           Listing& listing, std::vector<int32_t>& label_of) const;
   std::vector<bool> NamesOfFiles(const Listing& listing) const;
+  absl::Status RefuseSlips(std::string_view file_name) const;
   void WarnAboutSlips(std::string_view file_name, Listing& listing) const;
   struct Name {
     std::string text;

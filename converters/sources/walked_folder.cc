@@ -79,7 +79,8 @@ absl::Status LeaveOutPacked(std::deque<WalkedFolder>& folders,
     if (packed->parent == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("source ", EscapeForTerminal(root_path),
-                       " holds a build of pack that has not ended (.pack); give the folder of the "
+                       " holds a build or an extraction of pack that has not ended (.pack or "
+                       ".pack-extract): end it with the same command, or give the folder of the "
                        "images"));
     }
     if (packed == &folder) {

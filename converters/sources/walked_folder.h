@@ -54,7 +54,7 @@ struct WalkedFolder {
   // Of a folder that a link leads to, else "": relative to the root, or absolute outside of it.
   std::string link_target;
   bool has_manifest = false, has_index = false;
-  bool packed = false;  // written by pack: a dataset, or an unfinished build
+  bool packed = false;  // written by pack: a dataset, or what has not ended
 
   Descriptor fd;  // open while its files are examined
   std::string names;

@@ -48,6 +48,22 @@ class ExtractTest(command.PackTest):
         self.pack("extract", "other", "once-more")
         self.assertEqual(self.contents("src"), self.contents("once-more"))
 
+  def test_what_was_extracted_in_part_is_no_source(self):
+    self.source(count=20)
+    self.pack("src", "-o", "out")
+    self.pack("extract", "out", "again")
+    mark = self.write("again/.pack-extract", b"shardpack extract, version 1\nthe rest")
+    self.assertIn("again holds a build or an extraction of pack that has not ended", self.pack("again", "-o", "b", expect=2).stderr)
+    self.source("above", count=6)
+    (self.folder / "again").rename(self.folder / "above/again")
+    self.assertIn("warning: left out again, which pack has written", self.pack("above", "-o", "c").stderr)
+    (self.folder / "above/again").rename(self.folder / "again")
+    mark.write_text("a file of another program")
+    self.pack("again", "-o", "d")
+    mark.unlink()
+    os.mkfifo(mark)
+    self.pack("again", "-o", "e")
+
   def test_what_with_json_made_is_no_file_of_the_source(self):
     self.source()
     self.pack("src", "-o", "out", "--with-json")

@@ -309,9 +309,7 @@ class ListLabelTest(command.PackTest):
                         ([" cat", " dog", " dog"], 'names of classes begin or end with a blank: " cat", " dog"'),
                         ([f"cap {i}" for i in range(20)], "each of the 20 samples of a.csv has a label of its own"),
                         ([str(i) for i in range(20)], "each of the 20 samples of a.csv has a label of its own"),
-                        (["cat", "NULL"], 'a class named "NULL" (line 3)'),
-                        (["0", "1", "2", "x", "2"], 'a.csv are whole numbers but for "x" (line 5): so all are taken for names'),
-                        (["0", "1", "null"], 'a.csv are whole numbers but for "null" (line 4)')):
+                        (["cat", "NULL"], 'a class named "NULL" (line 3)')):
       self.rows_of(labels, name="a.csv")
       done = self.pack("a.csv", "-o", "out", "--overwrite")
       self.assertIn(why, done.stderr)
@@ -321,6 +319,17 @@ class ListLabelTest(command.PackTest):
     self.assertNotIn("warning", self.pack("a.csv", "-o", "mixed").stderr)
     self.source("src", classes=("Cat", "cat", "none"))
     self.assertIn('"Cat" and "cat"', self.pack("src", "-o", "folders").stderr)
+
+  def test_a_text_among_numbers(self):
+    """It would number all classes anew."""
+    for labels, why in ((["0", "1", "2", "x", "2"], 'the labels of a.csv are whole numbers but for "x" (line 5). Correct the list;'),
+                        (["0", "1", "null"], 'but for "null" (line 4)'), (["0", "1", "1 ", "10"], 'but for "1 " (line 4)')):
+      self.rows_of(labels, name="a.csv")
+      self.assertIn(why, self.pack("a.csv", "-o", "out", expect=2).stderr)
+      self.pack("a.csv", "-o", "named", "--label-from", "column", "--overwrite", "--max-skip", "100%")
+      self.assertEqual(sorted(set(labels)), self.manifest("named")["classes"])
+    self.write("a.txt", b"0.jpg 0\n1.jpg 1\n2.jpg 10\ngone.jpg unknown\n")
+    self.assertIn("whole numbers but for", self.pack("a.txt", "-o", "out", expect=2).stderr)
 
   def test_names_stay_names(self):
     for number, labels in enumerate((["0.5", "cat"], ["v1.2.3", "v1.2.4"], ["2024-05-31", "cat"], ["1.2.3", "1.2.4"])):
