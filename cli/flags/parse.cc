@@ -336,6 +336,10 @@ absl::Status CheckArguments(const CommandLine& line) {
 }  // namespace
 
 absl::Status NoSuchVerb(const std::string& word) {
+  if (FindVerb(word) != nullptr) {
+    return InvalidArgumentError(
+        StrCat("the verb comes before all flags: pack ", word, " ..., with the flags behind it"));
+  }
   std::string text =
       StrCat("there is no verb and no file or folder ", EscapeForTerminal(word), Meant(word));
   if (Meant(word).empty()) {

@@ -14,13 +14,12 @@ constexpr std::array<ExitCodeSpec, 12> kExitCodes = {{
     {ExitCode::kInternal, "internal error", "Internal error: please report it."},
     {ExitCode::kUsage, "usage",
      "Usage: a bad flag or value, a source that is missing or empty, an OUT that cannot be one, "
-     "a dataset of another version of pack."},
+     "a dataset of another version of pack, a --max-duration within which no shard is validated."},
     {ExitCode::kSkipped, "done, inputs skipped",
      "Done, but inputs were skipped or records withheld; all of them are listed."},
     {ExitCode::kDamage, "damage",
-     "Damage was found; or more inputs were bad than --max-skip allows, or a shard was left "
-     "without "
-     "a sample: nothing was published."},
+     "Damage was found; or more inputs were bad than --max-skip allows, a shard was left without a "
+     "sample, or the dataset is not that of --expect: nothing was published."},
     {ExitCode::kConflict, "conflict",
      "Conflict: the output exists, belongs to another plan, or is locked by another run; or a "
      "dataset was replaced while it was read."},

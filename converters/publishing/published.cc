@@ -303,9 +303,13 @@ std::vector<std::string> DifferencesFrom(const std::string& dataset, const Manif
     // Otherwise only the classes are known to differ.
     const bool files = !first.empty() || was.source_files != plan.listing().rows();
     if (classes.empty() || files)
-      lines.push_back(absl::StrCat("the source's files differ (", was.source_files,
-                                   " were packed, ", plan.listing().rows(), " are listed)",
-                                   first.empty() ? "" : ": ", first));
+      lines.push_back(
+          absl::StrCat("the source's files differ (", was.source_files, " were listed, ",
+                       plan.listing().rows(), " are now)",
+                       !first.empty() ? absl::StrCat(": ", first)
+                       : was.counts.skipped > 0
+                           ? "; some were skipped then, see skipped.jsonl, and may be mended"
+                           : ""));
   }
   if (lines.empty()) lines.push_back("made by another version of pack");
   return lines;

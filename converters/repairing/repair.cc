@@ -105,8 +105,8 @@ absl::Status RebuildAll(RepairWork& work) {
       target->why_not = {
           "it lies outside of the dataset's folder, where nothing is written; restore it"};
   }
-  for (const auto way : {TakeWholeFiles, RebuildIndexesOfShardsInPlace, RebuildByIndex,
-                         RebuildByCopies, RebuildByPlan, RebuildOtherFiles}) {
+  for (const auto way : {TakeWholeFiles, TakeLooseFiles, RebuildIndexesOfShardsInPlace,
+                         RebuildByIndex, RebuildByCopies, RebuildByPlan, RebuildOtherFiles}) {
     if (work.Lost().empty()) break;
     RETURN_IF_ERROR(work.CheckStop());
     RETURN_IF_ERROR(way(work));

@@ -1,8 +1,12 @@
 // Takes identical files from a copy; rebuilds what formats and the manifest derive from shards and
 // indexes.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +20,7 @@
 #include "converters/publishing/commit.h"
 #include "converters/repairing/copy_records.h"
 #include "converters/repairing/repair_work.h"
+#include "formats/io/list_folder.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -175,6 +180,40 @@ absl::Status TakeWholeFiles(RepairWork& work) {
       RETURN_IF_ERROR(work.CheckStop());
       RETURN_IF_ERROR(
           TakeWholeFile(work, *target, source.copy->PathOf(found->second->name), source.name));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeLooseFiles(RepairWork& work) {
+  std::set<std::string, std::less<>> listed;
+  for (const FileEntry& file : work.manifest.files) listed.insert(file.name);
+  std::vector<std::string> folders = {work.out};
+  for (const RepairSource& source : work.sources) {
+    if (!source.copy) folders.push_back(source.name);
+  }
+  const auto extension = [](std::string_view name) { return name.substr(name.rfind('.') + 1); };
+  for (const std::string& folder : folders) {
+    const absl::StatusOr<std::vector<std::string>> names = ListFolder(folder);
+    if (EndsTheRun(names.status())) return names.status();
+    std::vector<std::string> paths = {folder};  // a file that was named
+    if (names.ok()) {
+      paths.clear();
+      for (const std::string& name : *names) {
+        if (folder != work.out || !listed.contains(name))
+          paths.push_back(absl::StrCat(folder, "/", name));
+      }
+    }
+    for (const std::string& path : paths) {
+      struct stat facts = {};
+      for (RepairTarget* target : work.Lost()) {
+        if (target->outside || extension(path) != extension(target->file.name)) continue;
+        if (facts.st_mode == 0 && ::stat(path.c_str(), &facts) != 0) break;
+        if (!S_ISREG(facts.st_mode)) break;
+        if (static_cast<uint64_t>(facts.st_size) != target->file.bytes) continue;
+        RETURN_IF_ERROR(work.CheckStop());
+        RETURN_IF_ERROR(TakeWholeFile(work, *target, path, path));
+      }
     }
   }
   return absl::OkStatus();

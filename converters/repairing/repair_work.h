@@ -98,6 +98,8 @@ bool EndsTheRun(const absl::Status& status);
 
 // Each step works on what is still lost. From files of copies with the same hash:
 absl::Status TakeWholeFiles(RepairWork& work);
+// from files that lie in OUT or where a source is, under any name of the same extension:
+absl::Status TakeLooseFiles(RepairWork& work);
 // shards with an intact index, from bytes with the right hashes:
 absl::Status RebuildByIndex(RepairWork& work);
 // indexes of intact shards, and shards without an index, from the records that copies list:

@@ -60,7 +60,9 @@ absl::Status NoInput(const std::string& root, const Listing& listing) {
   const std::string name = EscapeForTerminal(root);
   if (listing.ignored.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "source ", name, " holds no image: there is no file in it that was not excluded",
+        "source ", name,
+        " holds no image: there is no file in it that --include and --exclude leave (a pattern of "
+        "the files of a folder is 'cat/*')",
         listing.notes.empty() ? "" : absl::StrCat("; ", listing.notes[0])));
   }
   std::string hint;

@@ -116,6 +116,7 @@ class GivenFileTest(command.PackTest):
     self.refused(*build, "deep-key", named="line 2: ")
     self.write("many", b"".join(b"[a%d.b.c.d]\nx=1\n" % i for i in range(20000)))
     self.refused(*build, "many", named="there is no verb")
+    self.refused("-q", "validate", "out", named="the verb comes before all flags: pack validate ...")
     self.assert_nothing_published()
     self.write("good", b"samples-per-shard = 2\n[build]\nseed = 7 # a.b.c\nexclude = 'a.b.c.d.e.f.g.h.i.j.k'\n")
     self.pack(*build, "good", "-q")

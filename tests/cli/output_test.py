@@ -90,7 +90,12 @@ class ClosedOutput(command.PackTest):
   def test_nothing_to_check(self):
     self.source()
     self.pack("src", "-o", "out", "--shards", "2")
-    self.assertIn("warning: no shard was checked", self.pack("validate", "out", "--subset", "9/9").stderr)
+    none = self.pack("validate", "out", "--subset", "9/9", "--json")
+    self.assertIn("warning: no shard was checked", none.stderr)
+    self.assertIn("any shard: --subset has none of them", json.loads(none.stdout)["not_checked"])
+    late = self.pack("validate", "out", "--max-duration", "1ms", "--json", expect=None)
+    if not json.loads(late.stdout)["shards"]["checked"]:
+      self.assertEqual((2, True), (late.returncode, "--max-duration was over" in late.stdout))
     self.assertNotIn("warning", self.pack("validate", "out", "--subset", "2/2").stderr)
 
   def test_a_plan_is_no_folder(self):

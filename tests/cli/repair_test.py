@@ -243,6 +243,26 @@ class HealingTest(repairs.RepairTest):
     self.pack("repair", "out", "--from", "src", expect=2)
     self.heal(want, "out", ("--from", "moved"), set(lost))
 
+  def test_files_that_lie_about(self):
+    """A shard under another name, and one that was kept without its dataset; the source is gone."""
+    self.source()
+    self.pack("src", "-o", "out", "--shards", "4")
+    whole = self.contents("out")
+    shutil.rmtree(self.folder / "src")
+    out, kept = self.folder / "out", self.folder / "kept"
+    kept.mkdir()
+    (out / "train-000001.tar").rename(out / "x.tar")
+    said = self.pack("repair", "out")
+    self.assertIn("from out/x.tar", said.stderr)
+    (out / "x.tar").unlink()
+    self.assertEqual(whole, self.contents("out"))
+    for name in ("train-000002.tar", "train-000003.pidx"):
+      (out / name).rename(kept / name.replace("train", "old"))
+    (kept / "old-000001.tar").write_bytes(bytes(len(whole["train-000002.tar"])))  # only of its size
+    self.pack("repair", "out", "--from", "kept/old-000001.tar", expect=3)
+    self.pack("repair", "out", "--from", "kept")
+    self.assertEqual(whole, self.contents("out"))
+
   def test_a_copy_with_equal_images_under_other_keys(self):
     self.source()
     for i in range(12):

@@ -109,7 +109,7 @@ class ResumeTest(command.PackTest):
   def test_a_finished_dataset_names_an_input_that_differs(self):
     self.source("few", count=12)
     self.pack("few", "-o", "out")
-    counts = "(12 were packed, 12 are listed): "
+    counts = "(12 were listed, 12 are now): "
     good = (self.folder / "few/dog/good-0003.jpg").read_bytes()
     self.write("few/dog/good-0003.jpg", good + b"x")
     self.assertIn(counts + f"dog/good-0003.jpg has {len(good) + 1} bytes, {len(good)} were packed", self.pack("few", "-o", "out", expect=5).stderr)
@@ -117,7 +117,7 @@ class ResumeTest(command.PackTest):
     (self.folder / "few/dog/good-0003.jpg").rename(self.folder / "few/dog/renamed.jpg")
     self.assertIn(counts + "dog/good-0003.jpg was packed and is gone", self.pack("few", "-o", "out", expect=5).stderr)
     self.write("few/dog/good-0003.jpg", good)
-    self.assertIn("(12 were packed, 13 are listed): dog/renamed.jpg is new", self.pack("few", "-o", "out", expect=5).stderr)
+    self.assertIn("(12 were listed, 13 are now): dog/renamed.jpg is new", self.pack("few", "-o", "out", expect=5).stderr)
 
   def test_samples_of_one_path_are_not_taken_for_gone(self):
     for name in ("a", "b"):
