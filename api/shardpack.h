@@ -38,12 +38,12 @@
  *
  * Structs: those that begin with `size` may grow in later versions; set it to sizeof (less than the
  * first version has, more than 65536 and what is no multiple of 8 is SHARDPACK_INVALID; the size of
- * another struct cannot be told from that of another version). Options that are zero have their defaults, and a NULL for a
- * struct of options means all defaults, except for shardpack_decode_check. The library reads and
- * writes no more than `size` bytes; members that it does not know yet must be zero in options, and
- * become zero in results. Structs without `size` never change. Later versions of this library only
- * add functions, members at the end and values of enumerations, unless the number in
- * libshardpack.so.0 changes.
+ * another struct cannot be told from that of another version). Options that are zero have their
+ * defaults, and a NULL for a struct of options means all defaults, except for
+ * shardpack_decode_check. The library reads and writes no more than `size` bytes; members that it
+ * does not know yet must be zero in options, and become zero in results. Structs without `size`
+ * never change. Later versions of this library only add functions, members at the end and values of
+ * enumerations, unless the number in libshardpack.so.0 changes.
  *
  * Waiting: functions with `wait_ms` wait at most for so many milliseconds (-1: without limit, 0:
  * not at all; less is SHARDPACK_INVALID) and then return SHARDPACK_WAIT; nothing is lost, call
@@ -62,9 +62,9 @@
  *
  * Fork: datasets, orders and batches in host memory work in parent and child. A loader works only
  * in the process that opened it; in a child its functions return SHARDPACK_STATE and its release
- * does nothing, not even for a leak checker. So it is with jobs and writers, which are the parent's (the exit code of a job is
- * -1), and with a device that was opened before. Of a batch on a device, or in the page-locked
- * memory of a loader with a device, the child has ids, labels and states.
+ * does nothing, not even for a leak checker. So it is with jobs and writers, which are the parent's
+ * (the exit code of a job is -1), and with a device that was opened before. Of a batch on a device,
+ * or in the page-locked memory of a loader with a device, the child has ids, labels and states.
  *
  * Process: the library changes no signal handler (but see shardpack_loader_options.map_shards and
  * shardpack_dataset_map_shards), locale, environment, umask or working folder, prints nothing,
@@ -1010,10 +1010,10 @@ SHARDPACK_API void shardpack_job_cancel(shardpack_job* job);
 /* As a shell gives it: that of `pack`, or 128 + N if signal N ended it. -1 while it runs, for NULL,
  * and if it was lost. Any thread. */
 SHARDPACK_API int32_t shardpack_job_exit_code(const shardpack_job* job);
-/* A JSON object: schema, verb, exit_code, cancelled (whether it was asked to stop), report and error (what it printed with --json,
- * or null; of more than 64 MiB no report is kept), stderr, stdout; stderr_is_whole and
- * stdout_is_whole are false where it was cut, or had bytes that are not UTF-8. STATE while it runs.
- * Any thread. Free the text. */
+/* A JSON object: schema, verb, exit_code, cancelled (whether it was asked to stop), report and
+ * error (what it printed with --json, or null; of more than 64 MiB no report is kept), stderr,
+ * stdout; stderr_is_whole and stdout_is_whole are false where it was cut, or had bytes that are
+ * not UTF-8. STATE while it runs. Any thread. Free the text. */
 SHARDPACK_API shardpack_code shardpack_job_result_json(const shardpack_job* job, char** json,
                                                        shardpack_error** error);
 /* Cancels it if it runs, waits ten seconds for its end, then kills it; the same job goes on with

@@ -15,6 +15,7 @@
 #include "converters/listing/skip_answers.h"
 #include "converters/planning/class_gaps.h"
 #include "converters/publishing/commit.h"
+#include "converters/publishing/output_dir.h"
 #include "formats/formats.h"
 #include "formats/io/escape.h"
 #include "formats/io/file.h"
@@ -295,6 +296,12 @@ void SaySummary(const FinishedRun& run, Terminal& terminal) {
                    : StrCat(", and so have the source's files", run.part ? " of these shards" : "",
                             lost ? " that were packed" : "", ", and their times"),
                "; nothing to do", HowToLookAgain(run, tree)));
+    if (OutputDir::HoldsUnfinished(run.out)) {
+      terminal.Warn(
+          StrCat(EscapeForTerminal(OutputDir::BesideOf(run.out)),
+                 " holds what an interrupted --overwrite has built: the same command goes "
+                 "on with it; to give up, remove that folder"));
+    }
   } else {
     StrAppend(&packed, ", in ", FormatDuration(run.seconds));
     // A run that kept shards of an earlier one has no meaningful rate.

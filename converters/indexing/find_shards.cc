@@ -96,7 +96,9 @@ absl::Status Finder::AddPath(const std::string& path) {
   if (::stat(path.c_str(), &facts) != 0) {
     if (errno != ENOENT && errno != ENOTDIR) return IoStatus("look at", path, errno);
     return absl::InvalidArgumentError(absl::StrCat(
-        EscapeForTerminal(path), " does not exist; name shards, or the folder that they lie in"));
+        EscapeForTerminal(path), " does not exist; name shards, or the folder that they lie in",
+        path.find_first_of("{*") == path.npos ? ""
+                                              : " (* and {..} are for a shell, which names all)"));
   }
   absl::StatusOr<ForeignShardKind> kind = FindForeignShard(path, formats_);
   if (kind.ok()) return Add(path, *std::move(kind));

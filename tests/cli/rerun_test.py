@@ -215,6 +215,8 @@ class WayOnTest(workers.WorkersTest):
     refused = self.pack(*self.words, "--strict", "--overwrite", "--seed", "3", expect=4).stderr
     self.assertIn("out dir is as it was", refused)
     self.assertIn("out dir.pack-new holds what was built to take its place", refused)
+    as_it_was = self.pack(*self.words, "--max-skip", "50%", expect=3).stderr
+    self.assertIn("out dir.pack-new holds what an interrupted --overwrite has built", as_it_was)
     self.good()
     commands = self.commands(refused)
     done = subprocess.run(["sh", "-c", commands[1]], cwd=self.folder, capture_output=True, check=False)
