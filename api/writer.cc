@@ -316,7 +316,9 @@ absl::StatusOr<shardpack_job*> Finish(shardpack_writer* handle) {
   }
   if (open->finished) {
     ASSIGN_OR_RETURN(const bool left, Exists(open->parts));
-    if (!left) {
+    ASSIGN_OR_RETURN(const bool published,
+                     Exists(absl::StrCat(open->out, "/", std::string(kManifestName))));
+    if (!left && published) {
       return WithFacts(absl::AlreadyExistsError(absl::StrCat(
                            EscapeForTerminal(open->out), " was published by this writer's finish")),
                        {.path = open->out});

@@ -148,6 +148,7 @@ absl::StatusOr<OpenedSource> OpenList(const PackRequest& request, const std::str
                    : request.label_from == "none"   ? Labels::kNone
                    : request.label_from == "column" ? Labels::kColumn
                                                     : Labels::kAuto;
+  options.recorded = request.recorded;
   OpenedSource opened;
   opened.options = folder.ToMap();
   opened.options["input-format"] = format;

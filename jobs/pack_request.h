@@ -33,6 +33,7 @@ struct PackRequest {
   bool coco_boxes = false;                    // the json field of COCO json holds boxes only
   std::vector<std::string> annotations = {};  // more COCO json files for the same images
   bool one_split = false;                     // folders are not splits
+  bool recorded = false;                      // what a dataset was packed with: not doubted again
   std::optional<KeyList> exclude_keys = {};   // samples of a dataset that are left out
 
   std::string format = {};   // output format; "" = the first in the table

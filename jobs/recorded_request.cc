@@ -165,7 +165,7 @@ bool PackedFromFolder(const Manifest& manifest) {
 
 absl::StatusOr<PackRequest> RecordedRequest(const Manifest& manifest, const std::string& source,
                                             const std::string& root) {
-  PackRequest request{.paths = {source}, .root = root, .format = manifest.format};
+  PackRequest request{.paths = {source}, .root = root, .recorded = true, .format = manifest.format};
   // Whatever the folder contains now.
   if (PackedFromFolder(manifest)) request.input_format = "folder";
   for (const auto& [name, value] : manifest.options) {

@@ -99,18 +99,20 @@ absl::StatusOr<ValidationReport> Validate(const CommandLine& line, Terminal& ter
 ExitCode RunValidate(const CommandLine& line, Terminal& terminal) {
   absl::StatusOr<ValidationReport> report = Validate(line, terminal);
   if (!report.ok()) return Fail(report.status(), terminal);
-  const bool nothing = report->shards > 0 && report->shards_checked == 0;
+  const bool nothing = report->shards > 0 && report->shards_checked == 0 && report->errors() == 0;
   const bool too_short = nothing && report->stopped && StopSignal() == 0;
-  if (nothing) {
-    report->not_checked.push_back(too_short ? "any shard: --max-duration was over before the first"
-                                            : "any shard: --subset has none of them");
-  }
+  if (nothing && line.Given("subset"))
+    report->not_checked.push_back("any shard: --subset has none");
   Results results;
   results.Write(line.json ? ToJson(*report) : line.quiet ? FindingsText(*report) : ToText(*report));
-  if (nothing) terminal.Warn("no shard was checked");
-  ExitCode code = report->errors() > 0 ? ExitCode::kDamage
-                  : too_short          ? ExitCode::kUsage
-                                       : ExitCode::kDone;
+  ExitCode code = report->errors() > 0 ? ExitCode::kDamage : ExitCode::kDone;
+  if (too_short) {
+    code = Fail(absl::InvalidArgumentError(
+                    "no shard was checked: --max-duration was over before the first one"),
+                terminal);
+  } else if (nothing && StopSignal() == 0) {
+    terminal.Warn("no shard was checked");
+  }
   if (const int signal = StopSignal(); report->stopped && signal != 0) {
     terminal.Error("interrupted");  // the report is the result, also with --json
     code = Worse(code, ExitCodeOf(absl::CancelledError(), signal));

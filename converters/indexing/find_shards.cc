@@ -114,9 +114,8 @@ absl::Status Finder::AddFolder(const std::string& folder) {
   if (manifest.ok() && !manifest->indexed_in_place()) {
     return absl::InvalidArgumentError(
         absl::StrCat(EscapeForTerminal(folder),
-                     " is a dataset that pack has made, with its indexes; pack repair makes those "
-                     "again that are "
-                     "lost"));
+                     " is a dataset that pack has made, with its indexes; pack repair makes again "
+                     "those that are lost"));
   }
   ASSIGN_OR_RETURN(const std::vector<std::string> names, ListFolder(folder));
   const size_t before = found_.shards.size();

@@ -71,8 +71,9 @@ class Refusal {
     std::string text = absl::StrCat(ShareText(), "; nothing was published.");
     for (const Skip& skip : skips.first(std::min(skips.size(), kNamedSkips)))
       absl::StrAppend(&text, "\n  ", SkipText(plan_.listing().Path(skip.row), skip));
+    const std::string all = AllText(skips);
     if (skips.size() > kNamedSkips)
-      absl::StrAppend(&text, "\n  ... and ", skips.size() - kNamedSkips, " more", AllText(skips));
+      absl::StrAppend(&text, "\n  ... and ", skips.size() - kNamedSkips, " more", all);
     const std::string answers = SkipAnswers(skips, PlanIsGiven());
     return answers.empty() ? text : absl::StrCat(text, "\n  ", answers);
   }

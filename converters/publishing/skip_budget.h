@@ -4,12 +4,11 @@
 //   absl::Status allowed = CheckSkips(plan, results, counts, skips, options, out);
 //   absl::Status still = CheckBudget(manifest, 0.01);
 //
-// Only advice that works is given: it never offers a share that would publish a shard without a
-// sample, nor packing again what a given plan holds as bad.
+// A refusal names a few skips, and lists all of them in `.pack/skipped.jsonl`. Only advice that
+// works is given: it never offers a share that would publish a shard without a sample, nor packing
+// again what a given plan holds as bad.
 //
 // Lifetime: borrows for the call.
-// A refusal names a few skips, and lists all of them in OUT's `.pack/skipped.jsonl`.
-//
 // Thread-safety: pure except for the file system.
 // Errors: DataLoss (exit 4), with the flags to add or the commands to type; Internal when the
 // counts do not add up.

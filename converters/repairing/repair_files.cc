@@ -21,6 +21,7 @@
 #include "converters/repairing/copy_records.h"
 #include "converters/repairing/repair_work.h"
 #include "formats/io/list_folder.h"
+#include "formats/io/sequential_reader.h"
 #include "formats/io/status_macros.h"
 
 namespace shardpack {
@@ -43,6 +44,23 @@ absl::Status StageCopy(const RepairWork& work, const std::string& from, absl::St
     RETURN_IF_ERROR(out.Write(std::span(&part, 1)));
     at += *got;
   }
+}
+
+std::string ExtensionOf(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const size_t dot = name.rfind('.');
+  return std::string(dot == name.npos ? "" : name.substr(dot));
+}
+
+absl::StatusOr<Digest> HashOf(const RepairWork& work, const std::string& path) {
+  ASSIGN_OR_RETURN(const File file, File::OpenRead(path));
+  ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
+  SequentialReader reader(file, bytes);
+  while (reader.remaining() > 0) {
+    RETURN_IF_ERROR(work.CheckStop());
+    RETURN_IF_ERROR(reader.Skip(std::min<uint64_t>(reader.remaining(), 16 << 20)));
+  }
+  return reader.Finish();
 }
 
 // Takes a copy's file that should equal the target. Its bytes are hashed while staged; with dry_run
@@ -188,32 +206,44 @@ absl::Status TakeWholeFiles(RepairWork& work) {
 absl::Status TakeLooseFiles(RepairWork& work) {
   std::set<std::string, std::less<>> listed;
   for (const FileEntry& file : work.manifest.files) listed.insert(file.name);
+  // By extension and size, then by hash: a file is read only if it may be one of them.
+  std::map<std::pair<std::string, uint64_t>, std::map<std::string, RepairTarget*>> wanted;
+  for (RepairTarget* target : work.Lost()) {
+    if (target->outside) continue;
+    wanted[{ExtensionOf(target->file.name), target->file.bytes}].emplace(
+        target->file.xxh3_128.ToHex(), target);
+  }
+  std::set<std::string> extensions;
+  for (const auto& [kind, targets] : wanted) extensions.insert(kind.first);
   std::vector<std::string> folders = {work.out};
   for (const RepairSource& source : work.sources) {
     if (!source.copy) folders.push_back(source.name);
   }
-  const auto extension = [](std::string_view name) { return name.substr(name.rfind('.') + 1); };
   for (const std::string& folder : folders) {
     const absl::StatusOr<std::vector<std::string>> names = ListFolder(folder);
     if (EndsTheRun(names.status())) return names.status();
-    std::vector<std::string> paths = {folder};  // a file that was named
-    if (names.ok()) {
-      paths.clear();
-      for (const std::string& name : *names) {
-        if (folder != work.out || !listed.contains(name))
-          paths.push_back(absl::StrCat(folder, "/", name));
-      }
+    std::vector<std::string> paths;
+    if (!names.ok()) paths.push_back(folder);  // a file that was named
+    for (size_t i = 0; names.ok() && i < names->size(); ++i) {
+      if (folder != work.out || !listed.contains((*names)[i]))
+        paths.push_back(absl::StrCat(folder, "/", (*names)[i]));
     }
     for (const std::string& path : paths) {
-      struct stat facts = {};
-      for (RepairTarget* target : work.Lost()) {
-        if (target->outside || extension(path) != extension(target->file.name)) continue;
-        if (facts.st_mode == 0 && ::stat(path.c_str(), &facts) != 0) break;
-        if (!S_ISREG(facts.st_mode)) break;
-        if (static_cast<uint64_t>(facts.st_size) != target->file.bytes) continue;
-        RETURN_IF_ERROR(work.CheckStop());
-        RETURN_IF_ERROR(TakeWholeFile(work, *target, path, path));
+      RETURN_IF_ERROR(work.CheckStop());
+      const std::string extension = ExtensionOf(path);
+      struct stat facts;
+      if (!extensions.contains(extension) || ::stat(path.c_str(), &facts) != 0 ||
+          !S_ISREG(facts.st_mode)) {
+        continue;
       }
+      const auto of_size = wanted.find({extension, static_cast<uint64_t>(facts.st_size)});
+      if (of_size == wanted.end()) continue;
+      const absl::StatusOr<Digest> digest = HashOf(work, path);
+      if (EndsTheRun(digest.status())) return digest.status();
+      if (!digest.ok()) continue;
+      const auto found = of_size->second.find(digest->ToHex());
+      if (found != of_size->second.end() && found->second->lost())
+        RETURN_IF_ERROR(TakeWholeFile(work, *found->second, path, path));
     }
   }
   return absl::OkStatus();

@@ -34,7 +34,7 @@ struct ListLabelOptions {
   std::vector<std::string> classes = {};  // if not empty: these, in this order
   ClassOrder order = ClassOrder::kLexical;
   std::string column = {};  // the labels' column, for messages; "" = the list has no columns
-  bool asked = false;       // the user chose this column as the class
+  bool asked = false;       // the user chose this column as the class: values are not doubted
 };
 
 // The warning when no label is 0 although the user has named the classes: of the list of this

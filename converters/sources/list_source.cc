@@ -303,11 +303,12 @@ absl::StatusOr<Listing> ListSource::List() {
                      "packs without"));
   }
   if (from_column) {
-    RETURN_IF_ERROR(rows.labels.Finish({.classes = folder_options_.classes,
-                                        .order = folder_options_.class_order,
-                                        .column = rows.label_column,
-                                        .asked = options_.labels == Labels::kColumn},
-                                       file_name, listing));
+    RETURN_IF_ERROR(
+        rows.labels.Finish({.classes = folder_options_.classes,
+                            .order = folder_options_.class_order,
+                            .column = rows.label_column,
+                            .asked = options_.labels == Labels::kColumn || options_.recorded},
+                           file_name, listing));
   } else if (options_.labels == Labels::kNone) {
     listing.label.assign(count, -1);
   } else {

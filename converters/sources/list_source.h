@@ -37,6 +37,7 @@ struct ListSourceOptions {
   ListOptions format = {};
   std::string root = {};  // "" = the folder of the list; for standard input: the working folder
   Labels labels = Labels::kAuto;
+  bool recorded = false;  // it was packed so: labels that look like mistakes are no error
 };
 
 class ListSource : public SampleSource {

@@ -106,7 +106,7 @@ class BatchFacts:
   def _copy(self, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
     """Of memory that other batches will have; made once, so that what is written to it stays."""
     if name not in self._copies:
-      self._copies[name] = self._memory.array(getattr(self._view, name), dtype, shape).copy()
+      self._copies.setdefault(name, self._memory.array(getattr(self._view, name), dtype, shape).copy())
     return self._copies[name]
 
   @property
@@ -121,14 +121,14 @@ class BatchFacts:
 
   @property
   def ids(self) -> numpy.typing.NDArray[numpy.uint64]:
-    """uint64 [n], a copy of the batch's own; PADDING_ID, which is 2**64 - 1, where there is no sample. torch does not take uint64 for an index:
+    """uint64 [n], a copy; PADDING_ID, which is 2**64 - 1, where there is no sample. torch does not take uint64 for an index:
     `indices` is for that.
 
     >>> batch = next(shardpack.load('shards', batch=4, shuffle=False))
     >>> batch.ids
     array([0, 1, 2, 3], dtype=uint64)
     """
-    ids: numpy.typing.NDArray[numpy.uint64] = self._copy("ids", "uint64", (len(self),))
+    ids: numpy.typing.NDArray[numpy.uint64] = self._memory.array(self._view.ids, "uint64", (len(self),)).copy()
     return ids
 
   @property
@@ -472,7 +472,7 @@ class Batch(BatchFacts):
   @property
   def soft_labels(self) -> Any:
     """With mix=: float32 [n, classes], rows that sum to 1. A sample without a label adds nothing, so its row, or that
-    of what is mixed with it, sums to less; padding has zeros. A copy.
+    of what is mixed with it, sums to less; padding has zeros. A copy, as labels.
 
     >>> batch = next(shardpack.load('shards', batch=8, size=32, mix=shardpack.Mix(mixup=0.2, classes=3)))
     >>> batch.soft_labels.shape, batch.soft_labels.sum(axis=1).round(5).tolist() == [1.0] * 8
@@ -503,9 +503,10 @@ class Batch(BatchFacts):
     return weights
 
   def _mixed(self, name: str, dtype: str, shape: tuple[int, ...]) -> Any:
-    if getattr(self._view, name) is None:
+    address = getattr(self._view, name)
+    if address is None:
       raise OptionError(f"{name} needs a Loader with mix=")
-    return self._copy(name, dtype, shape)
+    return self._copy(name, dtype, shape) if name == "soft_labels" else self._memory.array(address, dtype, shape).copy()
 
   @property
   def masks(self) -> Any:

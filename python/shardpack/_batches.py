@@ -229,10 +229,6 @@ class Batches:
     raise TypeError(f"a {type(self).__name__} is not pickled: make it in the process that uses it, from a path and a state_dict(); in "
                     "torch's DataLoader use shardpack.adapters.torch with num_workers=0")
 
-  def __getitem__(self, step: Any) -> Any:
-    raise TypeError(f"a {type(self).__name__} gives its batches one after the other, and none by its number; torch's DataLoader is to have "
-                    "shardpack.adapters.torch.Iterable(loader), with batch_size=None")
-
   def __len__(self) -> int:
     """Steps of an epoch; of what is left of one that began with another global batch, the steps that are left."""
     return self._steps_under_way

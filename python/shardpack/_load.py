@@ -139,9 +139,9 @@ def load(path: Source, *, split: Optional[str] = None, batch: Optional[int] = No
   """
   if unknown:
     raise TypeError(_unknown(next(iter(unknown))))
-  if rank == world_size == "auto":
-    check_no_worker()
   share = share_of(rank, world_size)
+  if rank == world_size == "auto":
+    check_no_worker(share)
   dataset = _dataset(path, split, map_shards)
   tail = "drop" if flag(drop_last, "drop_last") else "pad"
   if drop_last and flag(pad_last, "pad_last"):

@@ -66,13 +66,14 @@ def _number(environment: Mapping[str, str], name: str) -> int:
     raise OptionError(f"the environment variable {name} is {environment[name]!r}, not a number") from None
 
 
-def check_no_worker() -> None:
-  """StateError in one of several workers of torch's DataLoader, each of which would deliver all samples of this process."""
+def check_no_worker(share: Share) -> None:
+  """StateError in one of several workers of torch's DataLoader, each of which would deliver all samples of this process's share."""
   worker = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", lambda: None)()
   if worker is not None and worker.num_workers > 1:
+    rank, size = share.rank * worker.num_workers + worker.id, share.world_size * worker.num_workers
     raise StateError(f"this is worker {worker.id} of {worker.num_workers} of a torch DataLoader, and each of them would deliver all samples: a "
-                     "loader has threads of its own, so give DataLoader num_workers=0; or share them out with rank=worker.id and "
-                     "world_size=worker.num_workers of torch.utils.data.get_worker_info()")
+                     f"loader has threads of its own, so give DataLoader num_workers=0. Or share them out, here with rank={rank} and "
+                     f"world_size={size} (rank * num_workers + id, world_size * num_workers); rank=0 and world_size=1 load all in each")
 
 
 def share_of(rank: Union[int, str], world_size: Union[int, str], environment: Mapping[str, str] = os.environ) -> Share:

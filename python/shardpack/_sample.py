@@ -78,7 +78,8 @@ class Sample(Mapping[str, Any]):
 
   @property
   def label(self) -> int:
-    """Of its class; -1 if it has none. Another one, for Writer.add_sample, changes class_name too; the dataset stays as it is.
+    """Of its class; -1 if it has none. Another one, for Writer.add_sample, changes class_name too; the dataset stays as it is. A
+    sample that was pickled does not know the names of other classes: then class_name is None.
 
     >>> dataset = shardpack.Dataset("shards")
     >>> sample = dataset[0]

@@ -127,9 +127,9 @@ class Writer:
       _parts.check_agreed(self._path, *agreed)  # before it becomes one of the workers
       self._begin()
     except StateError as error:
-      if any(other._path == self._path and other._owner == os.getpid() for other in _open_writers):
-        raise StateError(f"{error}: it is a Writer of this process, which was neither finished nor closed; end it with its finish() or "
-                         "close()") from None
+      if any((other._path, other._worker, other._owner) == (self._path, self._worker, os.getpid()) for other in _open_writers):
+        raise made_error(StateError, f"{error}: it is a Writer of this process, which was neither finished nor closed; end it with its "
+                         "finish() or close()", {"code": error.code, "path": error.path}) from None
       raise
     try:
       _parts.agree(self._path, *agreed)

@@ -81,15 +81,20 @@ class FieldsTest(unittest.TestCase):
     self.dataset = shardpack.Dataset(SHARDS)
 
   def test_what_is_written_to_its_numbers_stays(self):
-    batch = load()
-    batch = next(batch)
+    batch, ids = next(load()), next(load()).ids
     batch.labels[:] = 7
-    batch.ids[3] = 5
-    self.assertEqual((set(batch.labels.tolist()), int(batch.ids[3])), ({7}, 5))
+    batch.ids[:] = 5
+    self.assertEqual((set(batch.labels.tolist()), batch.ids.tolist()), ({7}, ids.tolist()))
     _, labels = batch
     self.assertEqual(set(labels.tolist()), {7})
     self.assertEqual(set(batch.to("numpy").labels.tolist()), {7})
     self.assertNotEqual(set(next(load()).labels.tolist()), {7})
+    mixed = next(load(size=16, mix=shardpack.Mix(mixup=0.5, classes=2)))
+    mixed.soft_labels[:] = 0.25
+    self.assertEqual(set(mixed.to("numpy").soft_labels.ravel().tolist()), {0.25})
+    *_, last = load(batch=COUNT - 5)
+    last.labels[:] = 7
+    self.assertEqual(last.labels.tolist(), [7] * 5)  # without the padding
 
   def test_it_does_not_move(self):
     batch = next(load(size=16))

@@ -68,6 +68,8 @@ class SampleTest(unittest.TestCase):
       self.assertEqual((sample.label, sample["label"], sample.class_name), (2, 2, name))
       again = pickle.loads(pickle.dumps(sample))
       self.assertEqual((again.label, again.class_name), (2, name))
+      again.label = 1
+      self.assertEqual((again.label, again.class_name), (1, None))
       sample.label = -1
       self.assertEqual((sample.label, sample.class_name, sample.key), (-1, None, self.dataset[0].key))
     for label in (-2, 1.0, True, "cat", None):

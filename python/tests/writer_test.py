@@ -1011,9 +1011,12 @@ class WriterTest(unittest.TestCase):
   def kill_and_go_on(self, count, workers, kills):
     """Starts the workers again and again, and kills each at random times, until all samples are there."""
     chance = random.Random(self.id())
-    began = time.monotonic()
-    self.assertEqual(start(self.out + "-timed", count).wait(), 0)
-    seconds = time.monotonic() - began  # of a run that has all the samples to write
+    times = []  # of runs that have all the samples to write; the first one may read programs from the disk
+    for n in range(2):
+      began = time.monotonic()
+      self.assertEqual(start(f"{self.out}-timed{n}", count).wait(), 0)
+      times.append(time.monotonic() - began)
+    seconds = min(times)
     killed = 0
     for worker in range(workers):
       while True:

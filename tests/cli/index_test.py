@@ -52,6 +52,21 @@ class IndexTest(command.PackTest):
   def everything(self):
     return self.contents(".")
 
+  def test_images_and_masks_in_any_order(self):
+    """The image is that of the same extension in all samples. None has a label."""
+    with tarfile.open(self.folder / "a.tar", "w") as tar:
+      for number in range(4):
+        members = [("jpg", jpeg(number)), ("png", png(3, 2))]
+        for extension, data in members[::-1] if number % 2 else members:
+          member = tarfile.TarInfo(f"k{number}.{extension}")
+          member.size = len(data)
+          tar.addfile(member, io.BytesIO(data))
+    self.assertIn("warning: no sample has a label", self.pack("index", "a.tar", "-o", "out").stderr)
+    self.assertEqual([jpeg(number) for number in range(4)], [self.pack("cat", "out", f"k{number}", text=False).stdout for number in range(4)])
+    self.pack("validate", "out", "--level", "deep")
+    self.pack("convert", "a.tar", "-o", "again")
+    self.assertIn("fields    image 4, png 4", self.pack("stats", "again").stdout)
+
   def test_every_maker(self):
     for kind in KINDS:
       with self.subTest(kind):

@@ -330,6 +330,11 @@ class ListLabelTest(command.PackTest):
       self.assertEqual(sorted(set(labels)), self.manifest("named")["classes"])
     self.write("a.txt", b"0.jpg 0\n1.jpg 1\n2.jpg 10\ngone.jpg unknown\n")
     self.assertIn("whole numbers but for", self.pack("a.txt", "-o", "out", expect=2).stderr)
+    # What was packed is compared with the list as it is.
+    self.rows_of(["0", "1", "2", "3"], name="b.csv")
+    self.pack("b.csv", "-o", "b")
+    self.rows_of(["0", "1", "2", "x"], name="b.csv")
+    self.pack("validate", "b", "--against", "b.csv", expect=4)
 
   def test_names_stay_names(self):
     for number, labels in enumerate((["0.5", "cat"], ["v1.2.3", "v1.2.4"], ["2024-05-31", "cat"], ["1.2.3", "1.2.4"])):

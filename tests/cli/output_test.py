@@ -92,10 +92,13 @@ class ClosedOutput(command.PackTest):
     self.pack("src", "-o", "out", "--shards", "2")
     none = self.pack("validate", "out", "--subset", "9/9", "--json")
     self.assertIn("warning: no shard was checked", none.stderr)
-    self.assertIn("any shard: --subset has none of them", json.loads(none.stdout)["not_checked"])
-    late = self.pack("validate", "out", "--max-duration", "1ms", "--json", expect=None)
-    if not json.loads(late.stdout)["shards"]["checked"]:
-      self.assertEqual((2, True), (late.returncode, "--max-duration was over" in late.stdout))
+    self.assertIn("any shard: --subset has none", json.loads(none.stdout)["not_checked"])
+    self.source("large", count=2000)
+    self.pack("large", "-o", "one", "--shards", "1")
+    late = self.pack("validate", "one", "--max-duration", "1ms", expect=2)
+    self.assertIn("no shard was checked: --max-duration was over", late.stderr)
+    (self.folder / "one/train-000000.tar").unlink()
+    self.assertNotIn("no shard was checked", self.pack("validate", "one", expect=4).stderr)
     self.assertNotIn("warning", self.pack("validate", "out", "--subset", "2/2").stderr)
 
   def test_a_plan_is_no_folder(self):

@@ -201,6 +201,12 @@ class WayOnTest(workers.WorkersTest):
     self.assertEqual(13, self.manifest("out dir")["counts"]["packed"])
     self.assertFalse((self.folder / "out dir.pack-new").exists())
 
+  def test_an_input_that_is_mended_after_it_was_left_out(self):
+    self.pack(*self.words, "--max-skip", "50%", expect=3)
+    self.good()
+    self.assertIn("files differ (13 were listed, 13 are now); some were skipped then, see skipped.jsonl, and may be mended",
+                  self.pack(*self.words, expect=5).stderr)
+
   def test_an_input_that_stays_bad(self):
     for words in ([], ["--strict"], ["--max-skip", "2%"]):
       refused = self.pack(*self.words, *words, expect=4).stderr

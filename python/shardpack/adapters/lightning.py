@@ -48,8 +48,9 @@ class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
     self._path, self._options = path, options
     self._splits = {"train": train_split, "val": val_split, "test": test_split, "predict": predict_split}
     self._val = {**options, **_OF_TRAINING_ALONE, **(val or {})}
-    if "size" in self._val and self._val.get("crop", _RANDOM) == _RANDOM and "crop" not in (val or {}):
-      self._val = {name: value for name, value in self._val.items() if name not in ("scale", "ratio")} | {"crop": "center"}
+    random = self._val.get("crop", _RANDOM) == _RANDOM and not {"crop", "scale", "ratio"} & (val or {}).keys()
+    if self._val.get("size") is not None and random:
+      self._val = {**self._val, "crop": "center", "scale": None, "ratio": None}
     if val_split is None:
       setattr(self, "val_dataloader", super().val_dataloader)  # for Lightning: there is none
 

@@ -67,8 +67,14 @@ def check_validation(shards):
     found = [(images.numpy().tolist(), labels.tolist()) for images, labels in data.val_dataloader()]
     assert found == expected, options
   central = shardpack.load(shards, split="val", to="numpy", shuffle=False, batch=8, size=16, crop="center")
+  central_images = [images.tolist() for images, _ in central]
   random_crops = shardpack.adapters.lightning.DataModule(shards, batch=8, size=16, scale=(0.5, 1.0))
-  assert [images.numpy().tolist() for images, _ in random_crops.val_dataloader()] == [images.tolist() for images, _ in central]
+  assert [images.numpy().tolist() for images, _ in random_crops.val_dataloader()] == central_images
+  meant = shardpack.adapters.lightning.DataModule(shards, batch=8, size=16, val={"scale": (0.5, 1.0)})
+  assert next(iter(meant.val_dataloader()))[0].numpy().tolist() != central_images[0]
+  encoded = shardpack.adapters.lightning.DataModule(shards, batch=8)
+  assert isinstance(next(iter(shardpack.load(shards, split="val", shuffle=False, **encoded._options))).images[0], bytes)
+  assert "crop" not in encoded._val
   data = shardpack.adapters.lightning.DataModule(shards, pad_last=True, **share)
   assert [len(labels) for _, labels in data.train_dataloader()] == [len(labels) for _, labels in data.val_dataloader()][:1] * len(data.train_dataloader())
 
