@@ -403,6 +403,8 @@ TEST_F(DeviceTest, OptionsWithoutEffectAreRefused) {
   EXPECT_THAT(alone([&] { decode.max_scans = 3; }), HasSubstr("max_scans"));
   EXPECT_THAT(resident([](ResidentOptions& how) { how.threads = -5; }),
               HasSubstr("threads must be 0 or more"));
+  EXPECT_THAT(resident([](ResidentOptions& how) { how.threads = 4097; }),
+              HasSubstr("threads must be 4096 or less"));
   EXPECT_EQ(resident([&](ResidentOptions& how) {
               how.channels = decode.channels = 1;
               how.filter = decode.filter = SHARDPACK_BOX;
