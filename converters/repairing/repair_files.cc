@@ -55,12 +55,9 @@ std::string ExtensionOf(std::string_view path) {
 absl::StatusOr<Digest> HashOf(const RepairWork& work, const std::string& path) {
   ASSIGN_OR_RETURN(const File file, File::OpenRead(path));
   ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
-  SequentialReader reader(file, bytes);
-  while (reader.remaining() > 0) {
-    RETURN_IF_ERROR(work.CheckStop());
-    RETURN_IF_ERROR(reader.Skip(std::min<uint64_t>(reader.remaining(), 16 << 20)));
-  }
-  return reader.Finish();
+  SequentialReader in(file, bytes);
+  in.OnBlock([&](uint64_t) { return work.CheckStop(); });
+  return in.Finish();
 }
 
 // Takes a copy's file that should equal the target. Its bytes are hashed while staged; with dry_run
