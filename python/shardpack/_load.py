@@ -237,19 +237,22 @@ def _warn_of_empty(order: Order, share: Share, padded: bool) -> None:
 
 def _warn_of_chance(size: Any, shuffle: Any, given: Mapping[str, Any]) -> None:
   """Who evaluates takes samples in order, and forgets that crops are random by default."""
-  import inspect  # pylint: disable=import-outside-toplevel
-  known = inspect.signature(load).parameters
-  if size is not None and shuffle is False and all(_same(value, known[name].default) for name, value in given.items()):
+  if size is not None and shuffle is False and not _not_default(given):
     warnings.warn("samples are in order (shuffle=False), but their crops are random: crop='center' or 'resize' is for evaluation; "
                   "scale=(0.08, 1.0) says that random crops are meant", RuntimeWarning, stacklevel=3)
 
 
 def _refuse_without_size(given: Mapping[str, Any]) -> None:
-  import inspect  # pylint: disable=import-outside-toplevel
-  known = inspect.signature(load).parameters
-  without = [name for name, value in given.items() if not _same(value, known[name].default)]
+  without = _not_default(given)
   if without:
     raise OptionError(f"{' and '.join(without)} {'needs' if len(without) == 1 else 'need'} size=, to which images are decoded")
+
+
+def _not_default(given: Mapping[str, Any]) -> list[str]:
+  """The names of load()'s arguments that differ from their defaults."""
+  import inspect  # pylint: disable=import-outside-toplevel
+  known = inspect.signature(load).parameters
+  return [name for name, value in given.items() if not _same(value, known[name].default)]
 
 
 def _same(value: Any, default: Any) -> bool:

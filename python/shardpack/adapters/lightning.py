@@ -30,7 +30,8 @@ class DataModule(LightningDataModule):  # type: ignore[misc,unused-ignore]
   options: of shardpack.load, for training. train_split, val_split, test_split, predict_split: None for a dataset without splits;
   val_split=None also where there is no validation. val: options that differ for validation, tests and predictions, which have each image
   once, in order: not shuffled, weighted, flipped, augmented or mixed, and with crop='center' in place of random crops. Training leaves
-  an incomplete last step out, unless drop_last=False or pad_last=True. Each process takes its share (rank='auto'). The Trainer's checkpoints hold the place in the epoch: training goes on with the batches that it has not had.
+  an incomplete last step out, unless drop_last=False or pad_last=True. Each process takes its share (rank='auto'). The Trainer's
+  checkpoints hold the place in the epoch: training goes on with the batches that it has not had.
 
   >>> import shardpack.adapters.lightning
   >>> data = shardpack.adapters.lightning.DataModule('shards', batch=16, size=64, flip=0.5, val={'crop': 'resize'})
